@@ -1,0 +1,41 @@
+# make up     install what is needed, build, start the platform, deploy examples/shop.yaml
+# make down   stop it and remove everything that it made
+# make test   lint and all tests
+SHELL := /bin/bash
+export PATH := $(CURDIR)/build/tools/go/bin:/usr/local/go/bin:$(PATH)
+export CGO_ENABLED ?= 0
+
+.PHONY: up down build deps test lint unit race generate clean
+
+up: build
+	@bin/catena up
+
+down:
+	@if [ -x bin/catena ]; then bin/catena down; else echo "catena is not built; nothing to stop"; fi
+
+deps:
+	@scripts/install-deps
+
+build: deps
+	@go build -o bin/catena ./cmd/catena
+
+test:
+	@scripts/install-deps test
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory unit
+
+lint:
+	@echo "lint: generated files"; cd api/generate && go run . -check
+	@echo "lint: gofmt"; out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofmt'ed: $$out"; exit 1; }
+	@echo "lint: go vet"; go vet ./...
+	@echo "lint: staticcheck"; go tool staticcheck ./...
+	@echo "lint: ruff"; if git ls-files --error-unmatch '*.py' >/dev/null 2>&1; then build/tools/venv/bin/ruff check -q .; fi
+
+unit: build
+	@go test -timeout 20m ./...
+
+generate:
+	@cd api/generate && go run .
+
+clean:
+	rm -rf bin build

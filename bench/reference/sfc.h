@@ -1,0 +1,373 @@
+/* What the hand-written chains have in common: ports, the maps and lookups of the NFs that several chains visit,
+ * checksums. Keys are packed for the chains, and a mask is applied word by word. */
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+
+#define MAX_MASKS 64
+#define NO_PORT 0
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Ports. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 512);
+	__type(key, u32); /* ifindex */
+	__type(value, u32); /* port */
+} ports_in SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 512);
+	__type(key, u32); /* port */
+	__type(value, u32); /* ifindex */
+} ports_out SEC(".maps");
+
+/* The key of classifier and firewall. Addresses and ports as in the packet. */
+struct five {
+	u32 src, dst;
+	u32 ports; /* source port, destination port */
+	u16 scope; /* of the classifier: the ingress port */
+	u8 mask;
+	u8 proto;
+};
+
+/* A tuple space: masks in the order of the best priority under them; id 0 ends the list. Of the two
+ * generations `now` is in force, the other one is for the control plane to write. */
+struct five_mask {
+	u32 id;
+	u32 best;
+	struct five key;
+} __attribute__((aligned(8)));
+
+struct classifier_value {
+	u32 priority;
+	u16 scope;
+	u16 path;
+};
+
+enum { ALLOW, DENY };
+
+struct rule_value {
+	u32 priority;
+	u32 action;
+	u32 index; /* of the rule's counter; 0 is the default action's */
+	u32 signature;
+};
+
+struct {
+	u32 now, zero;
+	struct five_mask masks[2][MAX_MASKS];
+} classifier_masks SEC(".data.classifier");
+
+struct {
+	u32 now, zero;
+	struct five_mask masks[2][MAX_MASKS];
+} firewall_masks SEC(".data.firewall");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct five);
+	__type(value, struct classifier_value);
+} classifier SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct five);
+	__type(value, struct rule_value);
+} firewall SEC(".maps");
+
+struct scoped {
+	u32 addr;
+	u32 scope;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct scoped);
+	__type(value, u32);
+} nat_source SEC(".maps"), nat_restore SEC(".maps");
+
+struct prefix {
+	u32 length;
+	u32 scope;
+	u32 addr;
+};
+
+struct route {
+	u32 action; /* 0 pass, 1 forward, 2 drop */
+	u32 port;
+	u8 dst_mac[6], src_mac[6]; /* as in the packet */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct prefix);
+	__type(value, u32); /* 1: drop */
+} l3fwd_sources SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct prefix);
+	__type(value, struct route);
+} l3fwd_routes SEC(".maps");
+
+struct count {
+	u64 packets, bytes;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 16385);
+	__type(key, u32);
+	__type(value, struct count);
+} firewall_hits SEC(".maps");
+
+static __always_inline void add(struct count *c, u32 len)
+{
+	c->packets++;
+	c->bytes += len;
+}
+
+static __always_inline void count(void *map, u32 index, u32 len)
+{
+	struct count *c = bpf_map_lookup_elem(map, &index);
+
+	if (likely(c))
+		add(c, len);
+}
+
+static __always_inline void mask_five(struct five *t, const struct five *k, const struct five *m)
+{
+	u64 *out = (u64 *)t;
+	const u64 *a = (const u64 *)k, *b = (const u64 *)m;
+
+	out[0] = a[0] & b[0];
+	out[1] = a[1] & b[1];
+}
+
+static __always_inline const struct classifier_value *classify(const struct five *k)
+{
+	const struct five_mask *m = classifier_masks.masks[classifier_masks.now & 1];
+	const struct classifier_value *best = 0;
+	u32 priority = 0;
+
+	for (int i = 0; i < MAX_MASKS && m[i].id && m[i].best > priority; i++) {
+		const struct classifier_value *v;
+		struct five t __attribute__((aligned(8)));
+
+		mask_five(&t, k, &m[i].key);
+		t.mask = m[i].id;
+		v = bpf_map_lookup_elem(&classifier, &t);
+		if (v && v->priority > priority) {
+			priority = v->priority;
+			best = v;
+		}
+	}
+	return best;
+}
+
+static __always_inline const struct rule_value *firewall_rule(const struct five *k)
+{
+	const struct five_mask *m = firewall_masks.masks[firewall_masks.now & 1];
+	const struct rule_value *best = 0;
+	u32 priority = 0;
+
+	for (int i = 0; i < MAX_MASKS && m[i].id && m[i].best > priority; i++) {
+		const struct rule_value *v;
+		struct five t __attribute__((aligned(8)));
+
+		mask_five(&t, k, &m[i].key);
+		t.mask = m[i].id;
+		v = bpf_map_lookup_elem(&firewall, &t);
+		if (v && v->priority > priority) {
+			priority = v->priority;
+			best = v;
+		}
+	}
+	return best;
+}
+
+/* fold brings a sum of ones' complement arithmetic to 16 bits. */
+static __always_inline u16 fold(u64 sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+static __always_inline int out(u32 port)
+{
+	u32 *ifindex = bpf_map_lookup_elem(&ports_out, &port);
+
+	if (unlikely(!ifindex || !*ifindex))
+		return XDP_DROP;
+	return bpf_redirect(*ifindex, 0);
+}
+
+/* A packet on its way. */
+struct packet {
+	struct ethhdr *eth;
+	struct iphdr *ip; /* 0: none */
+	u16 *check; /* of TCP or UDP, 0: none */
+	struct five k __attribute__((aligned(8)));
+	u8 ttl, flags;
+	u32 len, port, scope, egress;
+	u64 addresses; /* what changed of them, as a sum of ones' complement arithmetic */
+	u32 hop; /* the same of the time to live */
+};
+
+/* parse finds the headers. Ports stand only behind a header without options, in the first fragment. */
+static __always_inline int parse(struct xdp_md *ctx, struct packet *p)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	u32 ingress = ctx->ingress_ifindex, *port;
+	struct iphdr *ip;
+
+	p->eth = data;
+	p->len = end - data;
+	port = bpf_map_lookup_elem(&ports_in, &ingress);
+	if (unlikely(!port || (void *)(p->eth + 1) > end))
+		return -1;
+	p->port = *port;
+	p->k.scope = *port;
+	if (unlikely(p->eth->h_proto != bpf_htons(ETH_P_IP)))
+		return 0;
+	ip = (void *)(p->eth + 1);
+	if (unlikely((void *)(ip + 1) > end))
+		return -1;
+	p->ip = ip;
+	p->k.src = ip->saddr;
+	p->k.dst = ip->daddr;
+	p->k.proto = ip->protocol;
+	p->ttl = ip->ttl;
+	if (unlikely(ip->ihl != 5 || ip->frag_off & bpf_htons(0x1fff)))
+		return 0;
+	if (ip->protocol == IPPROTO_TCP) {
+		struct tcphdr *tcp = (void *)(ip + 1);
+
+		if (unlikely((void *)(tcp + 1) > end))
+			return -1;
+		p->k.ports = *(u32 *)tcp;
+		p->flags = ((u8 *)tcp)[13];
+		p->check = &tcp->check;
+	} else if (ip->protocol == IPPROTO_UDP) {
+		struct udphdr *udp = (void *)(ip + 1);
+
+		if (unlikely((void *)(udp + 1) > end))
+			return -1;
+		p->k.ports = *(u32 *)udp;
+		if (udp->check)
+			p->check = &udp->check;
+	}
+	return 0;
+}
+
+static __always_inline void set_source(struct packet *p, u32 to)
+{
+	p->addresses += (u64)(u32)~p->k.src + to;
+	p->k.src = to;
+	p->ip->saddr = to;
+}
+
+static __always_inline void set_destination(struct packet *p, u32 to)
+{
+	p->addresses += (u64)(u32)~p->k.dst + to;
+	p->k.dst = to;
+	p->ip->daddr = to;
+}
+
+/* do_firewall tells whether the packet is to be dropped. */
+static __always_inline int do_firewall(struct packet *p)
+{
+	const struct rule_value *rule = firewall_rule(&p->k);
+	u32 action = ALLOW, index = 0;
+
+	if (rule) {
+		action = rule->action;
+		index = rule->index;
+	}
+	count(&firewall_hits, index, p->len);
+	return action != ALLOW;
+}
+
+static __always_inline void do_nat(struct packet *p)
+{
+	struct scoped from = { p->k.src, p->scope }, to = { p->k.dst, p->scope };
+	u32 *addr;
+
+	addr = bpf_map_lookup_elem(&nat_source, &from);
+	if (addr)
+		set_source(p, *addr);
+	addr = bpf_map_lookup_elem(&nat_restore, &to);
+	if (addr)
+		set_destination(p, *addr);
+}
+
+/* do_l3fwd tells whether the packet is to be dropped. */
+static __always_inline int do_l3fwd(struct packet *p)
+{
+	struct prefix key = { 64, p->scope, p->k.src };
+	struct route *route;
+	u32 *drop;
+
+	if (unlikely(p->ttl <= 1))
+		return 1;
+	drop = bpf_map_lookup_elem(&l3fwd_sources, &key);
+	if (unlikely(drop && *drop))
+		return 1;
+	key.addr = p->k.dst;
+	route = bpf_map_lookup_elem(&l3fwd_routes, &key);
+	if (unlikely(!route))
+		return 0;
+	if (unlikely(route->action == 2))
+		return 1;
+	if (likely(route->action == 1)) {
+		p->egress = route->port;
+		__builtin_memcpy(p->eth, route->dst_mac, 12);
+		p->ip->ttl = p->ttl - 1;
+		p->hop = (u16)~bpf_htons(0x0100);
+	}
+	return 0;
+}
+
+/* leave brings the checksums up to date and sends the packet to where it was forwarded, or else to the wire's
+ * other end. */
+static __always_inline int leave(struct packet *p)
+{
+	if (likely(p->ip)) {
+		if (p->check && p->addresses) {
+			u16 sum = ~fold((u16)~*p->check + p->addresses);
+
+			/* A UDP checksum of zero would mean that there is none. */
+			if (!sum && p->k.proto == IPPROTO_UDP)
+				sum = 0xffff;
+			*p->check = sum;
+		}
+		if (p->addresses + p->hop && likely(p->ip->ihl == 5))
+			p->ip->check = ~fold((u16)~p->ip->check + p->addresses + p->hop);
+	}
+	return out(p->egress != NO_PORT ? p->egress : p->port ^ 3);
+}

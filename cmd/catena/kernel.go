@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/catena-nfv/catena/internal/cli"
+	"github.com/catena-nfv/catena/internal/dataplane"
+	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
+	"github.com/catena-nfv/catena/internal/p4/target"
+	"github.com/catena-nfv/catena/internal/p4/tool"
+)
+
+// kernel is the kernel back end as the p4 commands need it.
+type kernel struct{}
+
+func generate(c *tool.Compiled) (*ebpf.Spec, error) {
+	p, err := optimize(c.Program)
+	if err != nil {
+		return nil, err
+	}
+	spec, diags := ebpf.Generate(p, nil)
+	if diags.HasErrors() {
+		return nil, &tool.Rejected{Files: c.Files, Diags: diags}
+	}
+	return spec, nil
+}
+
+// hooks returns the hooks that a program can run at, in a fixed order.
+func hooks(spec *ebpf.Spec) []ebpf.Target {
+	var out []ebpf.Target
+	for _, t := range []ebpf.Target{ebpf.TC, ebpf.XDP} {
+		if why, known := spec.Targets[t]; known && why == "" {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func cacheDir() string {
+	if os.Geteuid() == 0 {
+		return filepath.Join(cli.DefaultPaths().State, "cache")
+	}
+	return ""
+}
+
+// Build writes the C text and an object for each hook.
+func (kernel) Build(c *tool.Compiled, dir, name string) ([]string, error) {
+	spec, err := generate(c)
+	if err != nil {
+		return nil, err
+	}
+	source := filepath.Join(dir, name+".c")
+	if err := os.WriteFile(source, []byte(spec.Source), 0o644); err != nil {
+		return nil, err
+	}
+	obj, err := dataplane.Build(context.Background(), spec, dataplane.BuildOptions{CacheDir: cacheDir(), Targets: hooks(spec)})
+	if err != nil {
+		return nil, err
+	}
+	files := []string{source}
+	for t, elf := range obj.ELF {
+		file := filepath.Join(dir, fmt.Sprintf("%s.%s.o", name, t))
+		if err := os.WriteFile(file, elf, 0o644); err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+// Device loads a program for test runs, on TC if it can run there.
+func (kernel) Device(c *tool.Compiled) (target.Device, error) {
+	spec, err := generate(c)
+	if err != nil {
+		return nil, err
+	}
+	hs := hooks(spec)
+	if len(hs) == 0 {
+		return nil, fmt.Errorf("the program can run on neither hook: %v", spec.Targets)
+	}
+	prog, err := loadForTest(spec, hs[:1], false)
+	if errors.Is(err, dataplane.ErrStack) {
+		prog, err = loadForTest(spec, hs[:1], true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d, err := dataplane.OpenTestDevice(prog, hs[0])
+	if err != nil {
+		prog.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func loadForTest(spec *ebpf.Spec, hooks []ebpf.Target, stateInMap bool) (*dataplane.Program, error) {
+	obj, err := dataplane.Build(context.Background(), spec, dataplane.BuildOptions{
+		CacheDir: cacheDir(), Targets: hooks, Test: true, StateInMap: stateInMap})
+	if err != nil {
+		return nil, err
+	}
+	return dataplane.Load(obj, dataplane.LoadOptions{Targets: hooks})
+}

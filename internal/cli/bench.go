@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catena-nfv/catena/bench/harness"
+)
+
+// BenchCommand runs benchmarks: `bench NAME` and `bench list`.
+func BenchCommand(scenarios []harness.Scenario) *cobra.Command {
+	var asJSON, check bool
+	var seconds float64
+	var opt harness.Options
+	cmd := &cobra.Command{
+		Use: "bench NAME", Short: "measure one of the papers' tables or figures",
+		Long: `Bench measures one of the papers' tables or figures, or one of the project's own bars, on
+this machine. What matters is told as a ratio to a reference that runs in the same rounds.
+` + "`catena bench list`" + ` names them all.`,
+		Example: "  catena bench merge\n  catena bench chain-throughput --rounds 9 --json",
+		Args:    cobra.ExactArgs(1),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := scenarioOf(scenarios, args[0])
+		if err != nil {
+			return err
+		}
+		if opt.Rounds < 0 || seconds < 0 || cmd.Flags().Changed("rounds") && opt.Rounds == 0 || cmd.Flags().Changed("seconds") && seconds == 0 {
+			return refuse("--rounds and --seconds are above 0")
+		}
+		if s.Root && os.Geteuid() != 0 {
+			return refuse("bench %s makes network namespaces and loads BPF programs: run it as root", s.Name)
+		}
+		opt.Span = time.Duration(seconds * float64(time.Second))
+		opt.Progress = cmd.ErrOrStderr()
+		report, err := s.Run(cmd.Context(), opt.With(s.Defaults))
+		if err != nil {
+			return fmt.Errorf("bench %s: %w", s.Name, err)
+		}
+		if asJSON {
+			err = report.JSON(cmd.OutOrStdout())
+		} else {
+			err = report.Text(cmd.OutOrStdout())
+		}
+		if err == nil && check && !report.Met() {
+			return &ExitError{Code: ExitFailed, Err: fmt.Errorf("bench %s: a bar is missed", s.Name)}
+		}
+		return err
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&check, "check", false, "fail when a bar is missed")
+	cmd.Flags().IntVar(&opt.Rounds, "rounds", 0, "how often each case is measured (default: as the benchmark says)")
+	cmd.Flags().Float64Var(&seconds, "seconds", 0, "length of one measurement, where time bounds it (default: as the benchmark says)")
+	cmd.Flags().Uint64Var(&opt.Seed, "seed", 0, "seed of random inputs (default 1)")
+	cmd.AddCommand(benchList(scenarios))
+	return cmd
+}
+
+// benchItem is what `bench list --json` prints of a benchmark.
+type benchItem struct {
+	Name    string  `json:"name"`
+	Title   string  `json:"title"`
+	Source  string  `json:"source,omitempty"`
+	Root    bool    `json:"root"`
+	Rounds  int     `json:"rounds"`
+	Seconds float64 `json:"seconds,omitempty"`
+}
+
+func benchList(scenarios []harness.Scenario) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{Use: "list", Short: "list the benchmarks", Example: "  catena bench list", Args: cobra.NoArgs}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		items := []benchItem{}
+		for _, s := range scenarios {
+			items = append(items, benchItem{s.Name, s.Title, s.Source, s.Root, s.Defaults.Rounds, s.Defaults.Span.Seconds()})
+		}
+		if asJSON {
+			return writeJSONValue(cmd.OutOrStdout(), items)
+		}
+		t := newTable(cmd.OutOrStdout(), "NAME", "SOURCE", "ROOT", "WHAT")
+		for _, i := range items {
+			root, source := "", i.Source
+			if i.Root {
+				root = "yes"
+			}
+			if source == "" {
+				source = "-"
+			}
+			t.row(i.Name, source, root, i.Title)
+		}
+		t.flush()
+		return nil
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func scenarioOf(scenarios []harness.Scenario, name string) (harness.Scenario, error) {
+	var names []string
+	for _, s := range scenarios {
+		if s.Name == name {
+			return s, nil
+		}
+		names = append(names, s.Name)
+	}
+	return harness.Scenario{}, refuse("no benchmark %q; there are %s", name, strings.Join(names, ", "))
+}

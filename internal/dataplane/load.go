@@ -1,0 +1,168 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	cebpf "github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/rlimit"
+
+	"github.com/catena-nfv/catena/internal/dataplane/tables"
+	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
+)
+
+// LoadOptions says how a program is loaded.
+type LoadOptions struct {
+	// Maps are maps to use instead of new ones, by name: those of a predecessor
+	// (Program.Shared) or pinned ones. They are cloned.
+	Maps map[string]*cebpf.Map
+	// Contents is what the predecessor's control plane had written (Program.Contents):
+	// for maps in Maps it says what they hold; the rest is written into new maps where
+	// the program still has a place for it.
+	Contents *tables.Contents
+	// Targets are the hooks to load; nil means all that the object has.
+	Targets []ebpf.Target
+}
+
+// Program is a program in the kernel with its maps. It implements target.Switch.
+type Program struct {
+	Spec    *ebpf.Spec
+	TC, XDP *cebpf.Program        // nil if not loaded
+	Maps    map[string]*cebpf.Map // by name in the Spec
+
+	*tables.Control
+}
+
+// Load loads an object into the kernel. The new maps hold the program's own entries.
+func Load(o *Object, opts LoadOptions) (*Program, error) {
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return nil, fmt.Errorf("raise the limit of locked memory: %w", err)
+	}
+	targets := opts.Targets
+	if targets == nil {
+		for _, t := range []ebpf.Target{ebpf.TC, ebpf.XDP} {
+			if _, ok := o.ELF[t]; ok {
+				targets = append(targets, t)
+			}
+		}
+	}
+	p := &Program{Spec: o.Spec, Maps: map[string]*cebpf.Map{}}
+	replace := map[string]*cebpf.Map{}
+	for name, m := range opts.Maps {
+		replace[name] = m
+	}
+	for _, t := range targets {
+		if err := p.load(o, t, replace); err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+		for name, m := range p.Maps {
+			replace[name] = m
+		}
+	}
+	cpus, err := cebpf.PossibleCPU()
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	maps := map[string]tables.Map{}
+	for name, m := range p.Maps {
+		maps[name] = m
+	}
+	kept := func(name string) bool { return opts.Maps[name] != nil }
+	p.Control, err = tables.New(o.Spec, maps, cpus, opts.Contents, kept)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("program %q: %w", o.Spec.Name, err), p.Close())
+	}
+	if err := p.SetPort(ebpf.CPUPort, 0, ebpf.PortToRing); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// load loads the program of one hook, taking maps from replace.
+func (p *Program) load(o *Object, t ebpf.Target, replace map[string]*cebpf.Map) error {
+	spec, err := o.Collection(t)
+	if err != nil {
+		return err
+	}
+	known := map[string]*cebpf.Map{}
+	for name, m := range replace {
+		if _, ok := spec.Maps[name]; ok {
+			known[name] = m
+		}
+	}
+	coll, err := cebpf.NewCollectionWithOptions(spec, cebpf.CollectionOptions{MapReplacements: known})
+	if err != nil {
+		return fmt.Errorf("program %q: load for %s: %w", o.Spec.Name, t, verifierError(err))
+	}
+	defer coll.Close()
+	prog := coll.DetachProgram(ebpf.ProgramName)
+	if prog == nil {
+		return fmt.Errorf("program %q: object for %s has no program %s", o.Spec.Name, t, ebpf.ProgramName)
+	}
+	if t == ebpf.TC {
+		p.TC = prog
+	} else {
+		p.XDP = prog
+	}
+	for name := range coll.Maps {
+		// Of the data sections, only tables' states are shared and written.
+		shared := !strings.HasPrefix(name, ".") || strings.HasPrefix(name, ".data.")
+		if _, ok := p.Maps[name]; !ok && shared {
+			p.Maps[name] = coll.DetachMap(name)
+		}
+	}
+	return nil
+}
+
+// verifierError shortens a verifier's complaint to its end, where the reason stands,
+// with the P4 line that the instruction comes from.
+func verifierError(err error) error {
+	var ve *cebpf.VerifierError
+	if !errors.As(err, &ve) {
+		return err
+	}
+	const keep = 12
+	lines := ve.Log
+	if len(lines) > keep {
+		lines = lines[len(lines)-keep:]
+	}
+	where := ""
+	for i := len(ve.Log) - 1; i >= 0 && where == ""; i-- {
+		if l := strings.TrimSpace(ve.Log[i]); strings.HasPrefix(l, "; ") && strings.Contains(l, "@") {
+			where = " at " + strings.TrimSpace(l[strings.LastIndex(l, "@")+1:])
+		}
+	}
+	cause := ve.Cause
+	if strings.Contains(strings.Join(lines, "\n"), "combined stack size") {
+		cause = ErrStack
+	}
+	return fmt.Errorf("the kernel's verifier refuses the program%s: %w\n\t%s", where, cause, strings.Join(lines, "\n\t"))
+}
+
+// Shared returns the maps whose contents mean the same in a successor, for
+// LoadOptions.Maps. They belong to p.
+func (p *Program) Shared(next *ebpf.Spec) map[string]*cebpf.Map {
+	out := map[string]*cebpf.Map{}
+	for name, m := range p.Maps {
+		if key, ok := next.MapKeys[name]; ok && key == p.Spec.MapKeys[name] {
+			out[name] = m
+		}
+	}
+	return out
+}
+
+// Close releases the program and its maps. What is attached or pinned stays in the
+// kernel.
+func (p *Program) Close() error {
+	var errs []error
+	for _, prog := range []*cebpf.Program{p.TC, p.XDP} {
+		if prog != nil {
+			errs = append(errs, prog.Close())
+		}
+	}
+	for _, m := range p.Maps {
+		errs = append(errs, m.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,568 @@
+package dataplane
+
+import (
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	cebpf "github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/catena-nfv/catena/internal/netns"
+	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
+	"github.com/catena-nfv/catena/internal/p4/target"
+)
+
+//go:embed testdata/wire.c
+var wireText string
+
+// wireSpec describes testdata/wire.c.
+func wireSpec(version int) *ebpf.Spec {
+	return &ebpf.Spec{
+		Name:     "wire",
+		Source:   strings.ReplaceAll(wireText, "VERSION;", strconv.Itoa(version)+";"),
+		Counters: []*ebpf.Counter{{Name: "seen", Map: "seen", Size: 512}},
+		Digests:  []*ebpf.Digest{{Name: "d", Fields: []ebpf.Field{{Name: "mac", Width: 48}, {Name: "x", Width: 8}}}},
+		Targets:  map[ebpf.Target]string{ebpf.TC: "", ebpf.XDP: ""},
+		MapKeys: map[string]string{
+			ebpf.MapPortsIn: "ports", ebpf.MapPortsOut: "ports", ebpf.MapEvents: "events", "seen": "counter",
+		},
+	}
+}
+
+// needRoot skips where the kernel cannot do what the switch needs.
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root for network namespaces and BPF")
+	}
+}
+
+// wireBed is two namespaces with a port each: 1 in a, 2 in b.
+type wireBed struct {
+	t     *testing.T
+	cfg   SwitchConfig
+	a, b  *netns.NS
+	links [2]string
+	cache string
+}
+
+// Address of the namespaces, one subnet.
+var wireAddr = [2]netip.Prefix{netip.MustParsePrefix("10.77.0.1/24"), netip.MustParsePrefix("10.77.0.2/24")}
+
+func newWireBed(t *testing.T, mode ebpf.Target) *wireBed {
+	t.Helper()
+	needRoot(t)
+	w := &wireBed{t: t, cache: filepath.Join(os.TempDir(), "catena-test-objects")}
+	w.cfg = SwitchConfig{Name: "ct-sw-" + strings.ToLower(filepath.Base(t.Name())), Mode: mode, StateFile: filepath.Join(t.TempDir(), "switch.json")}
+	for i, ns := range []**netns.NS{&w.a, &w.b} {
+		name := fmt.Sprintf("ct-sw-%d-%d", os.Getpid()%10000, i)
+		w.links[i] = name
+		n, err := netns.Dir{}.Create(name, func() error { return netns.DisableIPv6() })
+		if err != nil {
+			t.Fatal(err)
+		}
+		*ns = n
+		t.Cleanup(func() {
+			netns.DeleteLink(name)
+			n.Close()
+			if err := (netns.Dir{}).Delete(name); err != nil {
+				t.Error(err)
+			}
+		})
+		w.addLink(i)
+	}
+	return w
+}
+
+func wireMAC(i int) net.HardwareAddr { return net.HardwareAddr{2, 0, 0, 0, 0, byte(i + 1)} }
+
+func (w *wireBed) addLink(i int) {
+	w.t.Helper()
+	n := []*netns.NS{w.a, w.b}[i]
+	if _, err := n.AddVeth(netns.Veth{Host: w.links[i], MAC: wireMAC(i), FillChecksums: w.cfg.Mode == ebpf.XDP}); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := n.Arrange([]netns.Interface{{MAC: wireMAC(i), Name: "eth0", Addr: wireAddr[i]}}, nil); err != nil {
+		w.t.Fatal(err)
+	}
+	// The wire does not answer ARP, and its mark would be learnt.
+	if err := n.Do(func() error {
+		l, err := netlink.LinkByName("eth0")
+		if err != nil {
+			return err
+		}
+		return netlink.NeighSet(&netlink.Neigh{
+			LinkIndex: l.Attrs().Index, IP: wireAddr[1-i].Addr().AsSlice(), HardwareAddr: wireMAC(1 - i), State: netlink.NUD_PERMANENT,
+		})
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *wireBed) open() *Switch {
+	w.t.Helper()
+	s, err := OpenSwitch(w.cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := s.Destroy(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	return s
+}
+
+func (w *wireBed) load(s *Switch, version int) *Program {
+	w.t.Helper()
+	o, err := Build(w.t.Context(), wireSpec(version), BuildOptions{CacheDir: w.cache, Targets: s.Hooks()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	opts, release := s.Predecessor(o.Spec)
+	defer release()
+	p, err := Load(o, opts)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return p
+}
+
+func (w *wireBed) run(s *Switch, version int) {
+	w.t.Helper()
+	p := w.load(s, version)
+	if err := s.Run(p); err != nil {
+		p.Close()
+		w.t.Fatal(err)
+	}
+}
+
+func (w *wireBed) addPorts(s *Switch) {
+	w.t.Helper()
+	for i, l := range w.links {
+		if err := s.AddPort(w.t.Context(), uint32(i+1), l); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// ping sends a datagram from a to b and waits for it; lost tells that it did not come.
+func (w *wireBed) ping() (lost bool) {
+	w.t.Helper()
+	pc := w.listen(w.b)
+	defer pc.Close()
+	conn, err := w.a.DialContext(w.t.Context(), "udp4", pc.LocalAddr().String())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("hello")); err != nil {
+		w.t.Fatal(err)
+	}
+	pc.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+	buf := make([]byte, 100)
+	n, _, err := pc.ReadFrom(buf)
+	if err != nil {
+		return true
+	}
+	if string(buf[:n]) != "hello" {
+		w.t.Errorf("received %q", buf[:n])
+	}
+	return false
+}
+
+func (w *wireBed) listen(n *netns.NS) net.PacketConn {
+	w.t.Helper()
+	var pc net.PacketConn
+	if err := n.Do(func() error {
+		var err error
+		pc, err = net.ListenPacket("udp4", wireAddr[1].Addr().String()+":0")
+		return err
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	return pc
+}
+
+// raw opens a packet socket on eth0 of a namespace.
+func (w *wireBed) raw(n *netns.NS) (fd int, to unix.Sockaddr) {
+	w.t.Helper()
+	err := n.Do(func() error {
+		l, err := netlink.LinkByName("eth0")
+		if err != nil {
+			return err
+		}
+		proto := uint16(0x88b5<<8&0xff00 | 0x88b5>>8)
+		if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, int(proto)); err != nil {
+			return err
+		}
+		sll := &unix.SockaddrLinklayer{Protocol: proto, Ifindex: l.Attrs().Index}
+		to = sll
+		return unix.Bind(fd, sll)
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { unix.Close(fd) })
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 2}); err != nil {
+		w.t.Fatal(err)
+	}
+	return fd, to
+}
+
+// frame is an experimental Ethernet frame to MAC 02:00:00:00:00:last.
+func frame(last byte) []byte {
+	f := make([]byte, 60)
+	copy(f, []byte{2, 0, 0, 0, 0, last, 2, 9, 9, 9, 9, 0, 0x88, 0xb5})
+	return f
+}
+
+func testModes(t *testing.T, f func(t *testing.T, w *wireBed)) {
+	for _, mode := range []ebpf.Target{ebpf.TC, ebpf.XDP} {
+		t.Run(string(mode), func(t *testing.T) { f(t, newWireBed(t, mode)) })
+	}
+}
+
+func TestSwitchForwards(t *testing.T) {
+	testModes(t, func(t *testing.T, w *wireBed) {
+		s := w.open()
+		w.addPorts(s) // before there is a program
+		if !w.ping() {
+			t.Fatal("a packet came through without a program")
+		}
+		w.run(s, 1)
+		if w.ping() {
+			t.Fatal("no packet came through")
+		}
+		ports := s.Ports()
+		if len(ports) != 2 || !ports[0].Up || !ports[0].Attached || ports[0].Generic || ports[0].RxPackets == 0 || ports[1].TxPackets == 0 {
+			t.Errorf("ports %+v", ports)
+		}
+		if c, err := s.Running().ReadCounter("seen", 1); err != nil || c.Packets != 1 {
+			t.Errorf("counter %+v, %v", c, err)
+		}
+		// The same again changes nothing; another number for the link is refused.
+		if err := s.AddPort(t.Context(), 1, w.links[0]); err != nil {
+			t.Error(err)
+		}
+		if err := s.AddPort(t.Context(), 3, w.links[0]); err == nil || !strings.Contains(err.Error(), "the link is port 1") {
+			t.Errorf("link added twice: %v", err)
+		}
+		for _, bad := range []uint32{0, 510, 511, 4000} {
+			if err := s.AddPort(t.Context(), bad, w.links[0]); err == nil {
+				t.Errorf("port %d was added", bad)
+			}
+		}
+		if err := s.AddPort(t.Context(), 7, "ct-sw-none"); err == nil || !strings.Contains(err.Error(), "port 7 (ct-sw-none)") {
+			t.Errorf("missing link: %v", err)
+		}
+		// Without port 2 nothing arrives; with it again, it does.
+		if err := s.RemovePort(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+		if !w.ping() {
+			t.Error("a packet came through to a removed port")
+		}
+		if err := s.AddPort(t.Context(), 2, w.links[1]); err != nil {
+			t.Fatal(err)
+		}
+		if w.ping() {
+			t.Error("no packet came through to the port that was added again")
+		}
+	})
+}
+
+// A swap loses no packet and no count.
+func TestSwitchSwap(t *testing.T) {
+	testModes(t, func(t *testing.T, w *wireBed) {
+		s := w.open()
+		w.addPorts(s)
+		w.run(s, 1)
+		pc := w.listen(w.b)
+		defer pc.Close()
+		conn, err := w.a.DialContext(t.Context(), "udp4", pc.LocalAddr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		var received atomic.Uint32
+		go func() {
+			buf := make([]byte, 100)
+			for {
+				if _, _, err := pc.ReadFrom(buf); err != nil {
+					return
+				}
+				received.Add(1)
+			}
+		}()
+		ctx, cancel := context.WithCancel(t.Context())
+		sent := make(chan uint32)
+		go func() {
+			n := uint32(0)
+			for ctx.Err() == nil {
+				if _, err := conn.Write(binary.BigEndian.AppendUint32(nil, n)); err == nil {
+					n++
+				}
+				time.Sleep(200 * time.Microsecond)
+			}
+			sent <- n
+		}()
+		for v := range 8 {
+			w.run(s, 2+v)
+			time.Sleep(20 * time.Millisecond)
+		}
+		cancel()
+		n := <-sent
+		for end := time.Now().Add(2 * time.Second); received.Load() < n && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if received.Load() != n {
+			t.Errorf("%d packets sent, %d received over 8 swaps", n, received.Load())
+		}
+		if c, err := s.Running().ReadCounter("seen", 1); err != nil || c.Packets != uint64(n) {
+			t.Errorf("counter %+v, %v, want %d packets", c, err, n)
+		}
+		if dirs, _ := filepath.Glob(filepath.Join(s.pins.dir, "maps-*")); len(dirs) != 1 {
+			t.Errorf("pinned maps %v", dirs)
+		}
+	})
+}
+
+// While no process has the switch open packets flow; the next process goes on with
+// its counters.
+func TestSwitchOutlivesProcess(t *testing.T) {
+	testModes(t, func(t *testing.T, w *wireBed) {
+		s := w.open()
+		w.addPorts(s)
+		w.run(s, 1)
+		if w.ping() {
+			t.Fatal("no packet came through")
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if w.ping() {
+			t.Error("no packet came through while the switch was closed")
+		}
+		again := w.open()
+		if w.ping() {
+			t.Error("no packet came through after the switch was opened again")
+		}
+		if p := again.Ports(); len(p) != 2 || !p[0].Attached || again.Running() != nil {
+			t.Errorf("ports after opening again: %+v", p)
+		}
+		w.run(again, 2)
+		if w.ping() {
+			t.Error("no packet came through after the next program")
+		}
+		if c, err := again.Running().ReadCounter("seen", 1); err != nil || c.Packets != 4 {
+			t.Errorf("counter %+v, %v, want 4 packets", c, err)
+		}
+	})
+}
+
+func TestSwitchDestroy(t *testing.T) {
+	w := newWireBed(t, ebpf.TC)
+	s := w.open()
+	w.addPorts(s)
+	w.run(s, 1)
+	if err := s.Destroy(); err != nil {
+		t.Fatal(err)
+	}
+	if !w.ping() {
+		t.Error("a packet came through a destroyed switch")
+	}
+	for _, file := range []string{s.pins.dir, w.cfg.StateFile} {
+		if _, err := os.Stat(file); !os.IsNotExist(err) {
+			t.Errorf("%s is still there", file)
+		}
+	}
+	for _, name := range w.links {
+		l, err := netlink.LinkByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := attachedTo(t, l.Attrs().Index); n != 0 {
+			t.Errorf("%d programs are still attached to %s", n, name)
+		}
+	}
+}
+
+func attachedTo(t *testing.T, index int) int {
+	t.Helper()
+	r, err := link.QueryPrograms(link.QueryOptions{Target: index, Attach: cebpf.AttachTCXIngress})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(r.Programs)
+}
+
+// A link that vanishes takes its port with it.
+func TestSwitchLinkVanishes(t *testing.T) {
+	testModes(t, func(t *testing.T, w *wireBed) {
+		s := w.open()
+		w.addPorts(s)
+		w.run(s, 1)
+		events := s.Watch(t.Context())
+		if err := netns.DeleteLink(w.links[1]); err != nil {
+			t.Fatal(err)
+		}
+		for gone := false; !gone; {
+			select {
+			case e := <-events:
+				gone = e.Number == 2 && e.Gone && e.Link == w.links[1]
+			case <-time.After(5 * time.Second):
+				t.Fatal("no event")
+			}
+		}
+		if p := s.Ports(); len(p) != 1 || p[0].Number != 1 {
+			t.Errorf("ports %+v", p)
+		}
+		if _, err := os.Stat(s.pins.link(2)); !os.IsNotExist(err) {
+			t.Error("the link is still pinned")
+		}
+		var out ebpf.PortOut
+		if err := s.Running().Maps[ebpf.MapPortsOut].Lookup(uint32(2), &out); err != nil || out.Ifindex != 0 {
+			t.Errorf("the program still sends to the port: %+v, %v", out, err)
+		}
+		// It comes back under its name.
+		w.addLink(1)
+		if err := s.AddPort(t.Context(), 2, w.links[1]); err != nil {
+			t.Fatal(err)
+		}
+		if w.ping() {
+			t.Error("no packet came through to the new link")
+		}
+		// A link that vanishes while nobody looks does not hinder the next process.
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := netns.DeleteLink(w.links[1]); err != nil {
+			t.Fatal(err)
+		}
+		w.addLink(1)
+		again := w.open()
+		w.run(again, 2)
+		if w.ping() {
+			t.Error("no packet came through to a link that was made again meanwhile")
+		}
+	})
+}
+
+func TestSwitchCPU(t *testing.T) {
+	testModes(t, func(t *testing.T, w *wireBed) {
+		s := w.open()
+		packets, digests := make(chan []byte, 10), make(chan target.Digest, 10)
+		s.Listen(func(p []byte) { packets <- append([]byte(nil), p...) }, func(d target.Digest) { digests <- d })
+		w.addPorts(s)
+		w.run(s, 7)
+		fd, to := w.raw(w.a)
+		if err := unix.Sendto(fd, frame(1), 0, to); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case p := <-packets:
+			if len(p) != 14 || p[11] != 7 {
+				t.Errorf("packet-in %x", p)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatal("no packet-in")
+		}
+		if err := unix.Sendto(fd, frame(0xdd), 0, to); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case d := <-digests:
+			if d.Name != "d" || fmt.Sprintf("%x", d.Values) != "[0200000000dd 02]" {
+				t.Errorf("digest %s %x", d.Name, d.Values)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatal("no digest")
+		}
+		// Packet-out to port 2.
+		rx, _ := w.raw(w.b)
+		if err := s.Inject(t.Context(), frame(2)); err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, 200)
+		n, _, err := unix.Recvfrom(rx, buf, 0)
+		if err != nil || n != 60 || buf[11] != 7 {
+			t.Errorf("packet-out: %x, %v", buf[:max(n, 0)], err)
+		}
+		if err := s.Inject(t.Context(), []byte{1}); err == nil {
+			t.Error("a packet of one byte was injected")
+		}
+		// After a swap events go on.
+		w.run(s, 8)
+		if err := unix.Sendto(fd, frame(1), 0, to); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case p := <-packets:
+			if p[11] != 8 {
+				t.Errorf("packet-in %x", p)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatal("no packet-in after a swap")
+		}
+	})
+}
+
+// Redirecting to the peer bypasses the host's side of the link.
+func TestSwitchPeer(t *testing.T) {
+	w := newWireBed(t, ebpf.TC)
+	s := w.open()
+	w.addPorts(s)
+	w.run(s, 1)
+	if err := s.AttachPort(t.Context(), PortSpec{Number: 2, Link: w.links[1], Peer: true}); err != nil {
+		t.Fatal(err)
+	}
+	if w.ping() {
+		t.Error("no packet came through")
+	}
+}
+
+// A program that is not loaded for a port's hook is refused and changes nothing.
+func TestSwitchRunFails(t *testing.T) {
+	w := newWireBed(t, ebpf.TC)
+	s := w.open()
+	w.addPorts(s)
+	w.run(s, 1)
+	o, err := Build(t.Context(), wireSpec(2), BuildOptions{CacheDir: w.cache, Targets: []ebpf.Target{ebpf.XDP}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Load(o, LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := s.Run(p); err == nil || !strings.Contains(err.Error(), "not loaded for tc") {
+		t.Errorf("Run: %v", err)
+	}
+	if w.ping() {
+		t.Error("the former program does not run any more")
+	}
+}
+
+func TestSwitchNames(t *testing.T) {
+	for _, name := range []string{"", "a/b", "..", "a b"} {
+		if s, err := OpenSwitch(SwitchConfig{Name: name}); err == nil {
+			s.Close()
+			t.Errorf("a switch named %q was opened", name)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+// Package ebpf turns an ir.Program into a program for the Linux kernel: a Spec,
+// which is C text for clang and a description of every map in it. It never touches
+// the kernel and its output depends on the program alone.
+//
+// # The shape of the text
+//
+// One text serves both hooks, TC and XDP; a few macros at its head tell them apart.
+// A packet's state is a struct with the headers' fields, the metadata and the locals
+// of each block, in the names of the P4 program. It is a local variable that clang
+// takes apart into registers; -DSTATE_IN_MAP puts it into a per-CPU map instead, for
+// programs whose state does not fit the kernel's stack. Each P4 block, table and
+// action is an inlined function:
+//
+//	parse → verify_checksum → ingress → traffic manager →
+//	egress → compute_checksum → deparse → transmit
+//
+// # What is done to the packet
+//
+// extract notes where a header lies (`at`) and loads only the fields that the
+// program reads or writes. The deparser first finds where each header has to lie. If
+// all lie there already, which for many programs is known here and costs nothing, it
+// writes the fields that the program assigns, in place; a packet with nothing
+// assigned is not written at all. Otherwise the bytes of the headers are saved,
+// the front of the packet is grown or shrunk, and headers are copied to their new
+// places first.
+//
+// A header that lies at the same place in every packet is addressed by a constant. A
+// bit for each header in the state tells whether a field of it was assigned: where
+// headers stay in place, only those are written, and only their checksums updated.
+//
+// # Tables
+//
+// A key is put together in registers and stored by words of eight bytes, because what
+// hashes and compares it reads words, and would wait for several narrower stores. The
+// masks of a tuple space are one element of an array map; each brings its number into
+// the key by itself, under ones in the packet's key. The search copies the value that it
+// finds, as the verifier lets no global function return a pointer.
+//
+// # Checksums
+//
+// Under @incremental a checksum is updated by what changed (RFC 1624). What changed
+// is known from the packet itself, which is still as it came when checksums are
+// computed. XDP updates checksums where they lie; on TC the update of a checksum over
+// payload is left to bpf_l4_csum_replace, which knows what to do if the checksum is
+// still to be filled in by a NIC.
+//
+// # Keeping the verifier's work small
+//
+// The verifier follows every way through a program and joins two only where it knows
+// no more of one than of the other. So validity is a bit in one word, and FORGET lets
+// it forget that word and the headers' offsets behind the parser and between the
+// steps of the deparser; masks and bounds tell it again what it has to know. Loops are
+// bpf_loops, whose body it looks at once: the copies of a multicast, payload, and the
+// passes of packets that are resubmitted or recirculated. Only the search of a tuple
+// space, where a call for each mask costs as much as the lookup, is a loop that the
+// verifier walks through, once: it is in a global function.
+//
+// # Copies
+//
+// The kernel can only send a copy of the packet at hand. Multicast and clones are
+// therefore jobs in a queue: for each copy egress and deparser run, the packet is sent
+// and made again what it was. Clones that cut the packet are the last, so that a packet
+// that the kernel has yet to cut into segments, whose end cannot be put back, has
+// been sent before.
+//
+// # Limits
+//
+// 1024 bytes of headers; 32 rounds of a parser loop that fills no stack; 256 rounds of
+// a loop statement; 512 passes of a packet; 64 copies by a multicast group or clone
+// session; 64 clones asked for by a packet and its copies; 64 different masks in a
+// table; 32 masked values in a value set; 128 weights in a group of an action selector;
+// 9216 bytes of a packet to the CPU. A packet beyond one of them is dropped (to the
+// CPU: cut), a clone is not made, an entry is refused.
+// Register reads and writes of up to 64 bits are atomic each; a read and the write
+// that follows are not one step where two CPUs have packets for the same cell.
+//
+// # What the kernel cannot do
+//
+// is told by diagnostics with the code Unsupported, at the place in the P4 text. The
+// verifier is not meant to find anything.
+package ebpf

@@ -1,0 +1,168 @@
+package p4info
+
+import (
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+
+	"github.com/catena-nfv/catena/internal/p4/ir"
+	"github.com/catena-nfv/catena/internal/p4/target"
+)
+
+// bitwidth is the width of a value on the wire; 0 for an error or an enum, which have
+// none in P4Runtime.
+func bitwidth(t ir.Type) int32 {
+	switch t.(type) {
+	case *ir.ErrorType, *ir.Enum:
+		return 0
+	}
+	w, _ := ir.ScalarBits(t)
+	return int32(w)
+}
+
+// typeName names the user-defined type of a field and describes it in type_info; nil
+// for built-in types.
+func (b *builder) typeName(t ir.Type, newtype string) *configv1.P4NamedType {
+	if newtype != "" {
+		b.typeSpec(t, newtype)
+		return &configv1.P4NamedType{Name: newtype}
+	}
+	switch t := t.(type) {
+	case *ir.SerEnum:
+		b.typeSpec(t, "")
+		return &configv1.P4NamedType{Name: t.Name}
+	case *ir.Enum:
+		b.typeSpec(t, "")
+		return &configv1.P4NamedType{Name: t.Name}
+	}
+	return nil
+}
+
+func (b *builder) typeInfo() *configv1.P4TypeInfo {
+	if b.info.TypeInfo == nil {
+		b.info.TypeInfo = &configv1.P4TypeInfo{}
+	}
+	return b.info.TypeInfo
+}
+
+// typeSpec describes a type, a newtype of it when newtype is not empty, and enters
+// the named types that it needs into type_info.
+func (b *builder) typeSpec(t ir.Type, newtype string) *configv1.P4DataTypeSpec {
+	if newtype != "" {
+		ti := b.typeInfo()
+		if ti.NewTypes == nil {
+			ti.NewTypes = map[string]*configv1.P4NewTypeSpec{}
+		}
+		if ti.NewTypes[newtype] == nil {
+			ti.NewTypes[newtype] = &configv1.P4NewTypeSpec{
+				Representation: &configv1.P4NewTypeSpec_OriginalType{OriginalType: b.typeSpec(t, "")}}
+		}
+		return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_NewType{NewType: &configv1.P4NamedType{Name: newtype}}}
+	}
+	switch t := t.(type) {
+	case *ir.Bits, *ir.Varbit:
+		return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Bitstring{Bitstring: bitstring(t)}}
+	case *ir.Bool:
+		return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Bool{Bool: &configv1.P4BoolType{}}}
+	case *ir.ErrorType:
+		b.typeInfo().Error = &configv1.P4ErrorTypeSpec{Members: b.prog.Errors}
+		return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Error{Error: &configv1.P4ErrorType{}}}
+	case *ir.Enum:
+		b.enum(t)
+		return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Enum{Enum: &configv1.P4NamedType{Name: t.Name}}}
+	case *ir.SerEnum:
+		b.serEnum(t)
+		return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_SerializableEnum{SerializableEnum: &configv1.P4NamedType{Name: t.Name}}}
+	case *ir.Struct:
+		return b.structSpec(t)
+	case *ir.Header:
+		b.header(t)
+		return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Header{Header: &configv1.P4NamedType{Name: t.Name}}}
+	}
+	return &configv1.P4DataTypeSpec{}
+}
+
+func bitstring(t ir.Type) *configv1.P4BitstringLikeTypeSpec {
+	switch t := t.(type) {
+	case *ir.Varbit:
+		return &configv1.P4BitstringLikeTypeSpec{TypeSpec: &configv1.P4BitstringLikeTypeSpec_Varbit{
+			Varbit: &configv1.P4VarbitTypeSpec{MaxBitwidth: int32(t.Max)}}}
+	case *ir.Bits:
+		if t.Signed {
+			return &configv1.P4BitstringLikeTypeSpec{TypeSpec: &configv1.P4BitstringLikeTypeSpec_Int{
+				Int: &configv1.P4IntTypeSpec{Bitwidth: int32(t.Width)}}}
+		}
+		return &configv1.P4BitstringLikeTypeSpec{TypeSpec: &configv1.P4BitstringLikeTypeSpec_Bit{
+			Bit: &configv1.P4BitTypeSpec{Bitwidth: int32(t.Width)}}}
+	}
+	return nil
+}
+
+func (b *builder) enum(t *ir.Enum) {
+	ti := b.typeInfo()
+	if ti.Enums == nil {
+		ti.Enums = map[string]*configv1.P4EnumTypeSpec{}
+	}
+	if ti.Enums[t.Name] != nil {
+		return
+	}
+	spec := &configv1.P4EnumTypeSpec{}
+	for _, m := range t.Members {
+		spec.Members = append(spec.Members, &configv1.P4EnumTypeSpec_Member{Name: m})
+	}
+	ti.Enums[t.Name] = spec
+}
+
+func (b *builder) serEnum(t *ir.SerEnum) {
+	ti := b.typeInfo()
+	if ti.SerializableEnums == nil {
+		ti.SerializableEnums = map[string]*configv1.P4SerializableEnumTypeSpec{}
+	}
+	if ti.SerializableEnums[t.Name] != nil {
+		return
+	}
+	spec := &configv1.P4SerializableEnumTypeSpec{UnderlyingType: &configv1.P4BitTypeSpec{Bitwidth: int32(t.Under.Width)}}
+	for _, m := range t.Members {
+		spec.Members = append(spec.Members, &configv1.P4SerializableEnumTypeSpec_Member{
+			Name: m.Name, Value: canonical(target.Encode(m.Value.Value, t.Under.Width))})
+	}
+	ti.SerializableEnums[t.Name] = spec
+}
+
+func (b *builder) structSpec(t *ir.Struct) *configv1.P4DataTypeSpec {
+	if t.Tuple {
+		spec := &configv1.P4TupleTypeSpec{}
+		for _, f := range t.Fields {
+			spec.Members = append(spec.Members, b.typeSpec(f.Type, f.TypeName))
+		}
+		return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Tuple{Tuple: spec}}
+	}
+	ti := b.typeInfo()
+	if ti.Structs == nil {
+		ti.Structs = map[string]*configv1.P4StructTypeSpec{}
+	}
+	if ti.Structs[t.Name] == nil {
+		spec := &configv1.P4StructTypeSpec{}
+		ti.Structs[t.Name] = spec
+		for _, f := range t.Fields {
+			spec.Members = append(spec.Members, &configv1.P4StructTypeSpec_Member{
+				Name: f.Name, TypeSpec: b.typeSpec(f.Type, f.TypeName)})
+		}
+	}
+	return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Struct{Struct: &configv1.P4NamedType{Name: t.Name}}}
+}
+
+func (b *builder) header(t *ir.Header) {
+	ti := b.typeInfo()
+	if ti.Headers == nil {
+		ti.Headers = map[string]*configv1.P4HeaderTypeSpec{}
+	}
+	if ti.Headers[t.Name] != nil {
+		return
+	}
+	spec := &configv1.P4HeaderTypeSpec{}
+	for _, f := range t.Fields {
+		if bs := bitstring(f.Type); bs != nil {
+			spec.Members = append(spec.Members, &configv1.P4HeaderTypeSpec_Member{Name: f.Name, TypeSpec: bs})
+		}
+	}
+	ti.Headers[t.Name] = spec
+}

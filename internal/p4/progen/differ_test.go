@@ -1,0 +1,282 @@
+package progen_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sort"
+	"strings"
+	"testing/fstest"
+
+	"github.com/catena-nfv/catena/internal/dataplane"
+	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
+	"github.com/catena-nfv/catena/internal/p4/backend/p4text"
+	"github.com/catena-nfv/catena/internal/p4/compile"
+	"github.com/catena-nfv/catena/internal/p4/diag"
+	"github.com/catena-nfv/catena/internal/p4/interp"
+	"github.com/catena-nfv/catena/internal/p4/ir"
+	"github.com/catena-nfv/catena/internal/p4/pass"
+	"github.com/catena-nfv/catena/internal/p4/progen"
+	"github.com/catena-nfv/catena/internal/p4/stf"
+	"github.com/catena-nfv/catena/internal/p4/target"
+)
+
+// failure is what went wrong with a program.
+type failure struct {
+	kind   string // what a smaller program has to share
+	detail string
+}
+
+// recorder notes what a device does.
+type recorder struct {
+	target.Device
+	log []string
+}
+
+func (r *recorder) Inject(p target.Packet) ([]target.Packet, error) {
+	out, err := r.Device.Inject(p)
+	line := fmt.Sprintf("packet %d %x:", p.Port, p.Data)
+	if err != nil {
+		line += " " + err.Error()
+	}
+	var lines []string
+	for _, o := range out {
+		lines = append(lines, fmt.Sprintf("\n  port %d %x", o.Port, o.Data))
+	}
+	sort.Strings(lines) // between copies there is no order
+	for _, d := range r.Device.Digests() {
+		lines = append(lines, fmt.Sprintf("\n  digest %s %x", d.Name, d.Values))
+	}
+	r.log = append(r.log, line+strings.Join(lines, ""))
+	return out, err
+}
+
+// observe runs a script on a device and tells all that came of it, a line a packet,
+// then the state that is left.
+func observe(script []string, p *ir.Program, d target.Device) ([]string, error) {
+	s, err := stf.Parse("script", strings.Join(script, "\n")+"\n")
+	if err != nil {
+		return nil, err
+	}
+	rec := &recorder{Device: d}
+	for _, f := range stf.Run(s, p, rec).Failures {
+		if strings.Contains(f.Message, "limit reached") {
+			rec.log = append(rec.log, f.Message)
+		}
+	}
+	return append(rec.log, state(p, d)...), nil
+}
+
+// state tells what counters and registers hold that is not zero: what is never used
+// may have gone from a program.
+func state(p *ir.Program, d target.Device) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, c := range p.Controls() {
+		for _, x := range c.Instances {
+			if seen[x.FullName] {
+				continue
+			}
+			seen[x.FullName] = true
+			for i := range min(x.Size, 8) {
+				line := ""
+				switch x.Kind {
+				case ir.KindCounter:
+					if v, err := d.ReadCounter(x.FullName, i); err != nil || v != (target.Counter{}) {
+						line = fmt.Sprint(" ", v, err)
+					}
+				case ir.KindRegister:
+					v, err := d.ReadRegister(x.FullName, i)
+					if err != nil {
+						line = fmt.Sprint(" ", err)
+					}
+					for _, b := range v {
+						if s := strings.TrimLeft(string(b), "\x00"); s != "" {
+							line += fmt.Sprintf(" %x", s)
+						}
+					}
+				}
+				if line != "" {
+					out = append(out, fmt.Sprintf("%s[%d]%s", x.FullName, i, line))
+				}
+			}
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+func front(text string) (*ir.Program, *failure) {
+	p, fset, diags := compile.File("p.p4", compile.Options{FS: fstest.MapFS{"p.p4": {Data: []byte(text)}}})
+	if err := diags.Err(fset); err != nil {
+		var errs diag.List
+		for _, d := range diags {
+			if d.Severity == diag.Error {
+				errs = append(errs, d)
+			}
+		}
+		return nil, &failure{"rejected " + string(errs[0].Code), errs.Err(fset).Error()}
+	}
+	if err := ir.Verify(p); err != nil {
+		return nil, &failure{"malformed", err.Error()}
+	}
+	return p, nil
+}
+
+// compare says where two observations part.
+func compare(way string, want, got []string) *failure {
+	for i := range want {
+		if i >= len(got) || want[i] != got[i] {
+			g := "nothing"
+			if i < len(got) {
+				g = got[i]
+			}
+			return &failure{"differs " + way, fmt.Sprintf("expected %s\ngot      %s", want[i], g)}
+		}
+	}
+	if len(got) > len(want) {
+		return &failure{"differs " + way, "more: " + got[len(want)]}
+	}
+	return nil
+}
+
+// ways says what to compare with.
+type ways struct {
+	hooks []ebpf.Target
+	stats *stats
+}
+
+type stats struct{ programs, loaded, unsupported int }
+
+// check runs a case every way. It returns nil if all agree.
+func (w ways) check(c progen.Case) (f *failure) {
+	stage := "front end"
+	defer func() {
+		if e := recover(); e != nil {
+			f = &failure{"panic in " + stage, fmt.Sprintf("%v\n%s", e, debug.Stack())}
+		}
+	}()
+	text := c.Program.String()
+	p, f := front(text)
+	if f != nil {
+		return f
+	}
+	stage = "interpreter"
+	reference := func(p *ir.Program) ([]string, *failure) {
+		d, err := interp.New(p, interp.Options{})
+		if err != nil {
+			return nil, &failure{"interpreter", err.Error()}
+		}
+		log, err := observe(c.Script, p, d)
+		if err != nil {
+			return nil, &failure{"script", err.Error()}
+		}
+		return log, nil
+	}
+	want, f := reference(p)
+	if f != nil {
+		return f
+	}
+	for _, line := range want {
+		if strings.Contains(line, "limit reached") || strings.Contains(line, "script:") {
+			return &failure{"script", line}
+		}
+	}
+	again := func(way string, p *ir.Program) *failure {
+		stage = "printing " + way
+		text, err := p4text.Print(p)
+		if err != nil {
+			return &failure{"cannot print " + way, err.Error()}
+		}
+		q, f := front(text)
+		if f != nil {
+			return &failure{"printed " + way + " " + f.kind, f.detail + "\n" + text}
+		}
+		got, f := reference(q)
+		if f != nil {
+			return f
+		}
+		if f := compare("printed "+way, want, got); f != nil {
+			f.detail += "\n" + text
+			return f
+		}
+		return nil
+	}
+	if f := again("as lowered", p); f != nil {
+		return f
+	}
+	stage = "passes"
+	if diags := pass.Run(p, pass.Options{Verify: true}); diags.HasErrors() {
+		return &failure{"passes", diags[0].Message}
+	}
+	got, f := reference(p)
+	if f != nil {
+		return f
+	}
+	if f := compare("behind the passes", want, got); f != nil {
+		return f
+	}
+	if f := again("behind the passes", p); f != nil {
+		return f
+	}
+	if len(w.hooks) == 0 {
+		return nil
+	}
+	stage = "ebpf"
+	spec, diags := ebpf.Generate(p, nil)
+	w.stats.programs++
+	if diags.HasErrors() {
+		w.stats.unsupported++
+		if diags[0].Code == ebpf.Unsupported {
+			return nil
+		}
+		return &failure{"ebpf", diags[0].Message}
+	}
+	for _, hook := range w.hooks {
+		if spec.Targets[hook] != "" {
+			continue
+		}
+		d, f := load(spec, hook)
+		if f != nil {
+			return f
+		}
+		w.stats.loaded++
+		got, err := observe(c.Script, p, d)
+		d.Close()
+		if err != nil {
+			return &failure{"script", err.Error()}
+		}
+		if f := compare("on "+string(hook), want, got); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+func load(spec *ebpf.Spec, hook ebpf.Target) (*dataplane.TestDevice, *failure) {
+	hooks := []ebpf.Target{hook}
+	for _, inMap := range []bool{false, true} {
+		obj, err := dataplane.Build(context.Background(), spec, dataplane.BuildOptions{Targets: hooks, Test: true, StateInMap: inMap})
+		if err != nil {
+			if errors.Is(err, dataplane.ErrStack) && !inMap {
+				continue
+			}
+			return nil, &failure{"clang", err.Error()}
+		}
+		p, err := dataplane.Load(obj, dataplane.LoadOptions{Targets: hooks})
+		if errors.Is(err, dataplane.ErrStack) && !inMap {
+			continue
+		}
+		if err != nil {
+			return nil, &failure{"verifier", err.Error()}
+		}
+		d, err := dataplane.OpenTestDevice(p, hook)
+		if err != nil {
+			p.Close()
+			return nil, &failure{"device", err.Error()}
+		}
+		return d, nil
+	}
+	return nil, &failure{"verifier", "the stack is too small in both ways"}
+}

@@ -1,0 +1,183 @@
+package progen
+
+import (
+	"fmt"
+	"strings"
+)
+
+// checksums are the calls of a checksum control.
+func (g *gen) checksums(control string) []*Node {
+	g.s.pure++
+	defer func() { g.s.pure-- }()
+	var out []*Node
+	for range g.n(3) {
+		ps := g.places(func(q place) bool { return q.w && q.t.number() && !q.t.signed && q.t.width == 16 })
+		if len(ps) == 0 {
+			return out
+		}
+		p := pick(g.Choices, ps)
+		var kids []*Node
+		total := 0
+		var parts []string
+		for range g.between(1, 4) {
+			w := pick(g.Choices, []int{8, 16, 32, 4, 48})
+			total += w
+			kids = append(kids, g.leaf(bitType(w)))
+			parts = append(parts, "¤")
+		}
+		if total%16 != 0 {
+			kids = append(kids, text("", fmt.Sprintf("%dw0", 16-total%16)))
+			parts = append(parts, "¤")
+		}
+		algo := pick(g.Choices, []string{"csum16", "csum16", "crc16", "xor16"})
+		call, target := "verify_checksum", g.leaf(bitType(16))
+		if control == "cc" {
+			call, target = "update_checksum", text("", p.text)
+		}
+		if algo == "csum16" && g.one(3) {
+			call += "_with_payload"
+		}
+		kids = append(append([]*Node{g.expr(boolType, 1)}, kids...), target)
+		out = append(out, drop(text("stmt", "        "+call+"(¤, { "+strings.Join(parts, ", ")+" }, ¤, HashAlgorithm."+algo+");\n", kids...)))
+	}
+	return out
+}
+
+// replicate ends ingress with what makes copies of the packet or sends it round.
+func (g *gen) replicate() *Node {
+	switch g.n(5) {
+	case 0:
+		return drop(text("stmt", "        if (¤) { sm.mcast_grp = 1; }\n", g.expr(boolType, 1)))
+	case 1:
+		return drop(text("stmt", "        if (¤) { clone(CloneType.I2E, 5); }\n", g.expr(boolType, 1)))
+	case 2:
+		return drop(text("stmt", "        if (sm.instance_type == 0) { resubmit_preserving_field_list(1); }\n"))
+	case 3:
+		return drop(text("stmt", "        truncate(¤ | 32);\n", g.leaf(bitType(32))))
+	}
+	return drop(text("stmt", "        if (sm.instance_type == 0 && ¤) { clone_preserving_field_list(CloneType.I2E, 5, 1); }\n", g.expr(boolType, 1)))
+}
+
+// afterEgress ends egress with a clone or recirculation, which happens once.
+func (g *gen) afterEgress() *Node {
+	if g.one(2) {
+		return drop(text("stmt", "        if (meta.rounds == 0 && ¤) { meta.rounds = 1; recirculate_preserving_field_list(1); }\n", g.expr(boolType, 1)))
+	}
+	return drop(text("stmt", "        if (sm.instance_type == 0 && ¤) { clone_preserving_field_list(CloneType.E2E, 5, 1); }\n", g.expr(boolType, 1)))
+}
+
+// script makes entries, replication and packets.
+func (g *gen) script() []string {
+	out := []string{"mirroring_add 5 9", "mc_mgrp_create 1", "mc_node_create 3 2 4", "mc_node_associate 1 0"}
+	for _, vs := range g.sets {
+		for range g.n(3) {
+			line := "value_set_add P." + vs.name
+			for _, w := range vs.width {
+				line += fmt.Sprintf(" %d", g.small(w))
+			}
+			out = append(out, line)
+		}
+	}
+	for _, t := range g.tables {
+		if t.open {
+			out = append(out, g.entries(t)...)
+		}
+	}
+	for range g.between(8, 24) {
+		out = append(out, fmt.Sprintf("packet %d %s", g.n(8), g.packet()))
+	}
+	return out
+}
+
+// entries are what the control plane adds to a table.
+func (g *gen) entries(t *table) []string {
+	var out []string
+	seen := map[string]bool{}
+	if len(t.actions) > 0 && g.one(4) {
+		a := pick(g.Choices, t.actions)
+		out = append(out, "setdefault "+t.full+" "+g.call1(a))
+	}
+	if len(t.keys) == 0 || len(t.actions) == 0 {
+		return out
+	}
+	prio := false
+	for _, k := range t.keys {
+		if k.match == "ternary" || k.match == "range" || k.match == "optional" {
+			prio = true
+		}
+	}
+	for i := range g.n(7) {
+		line := ""
+		for _, k := range t.keys {
+			line += " " + k.name + ":" + g.match(k)
+		}
+		if seen[line] {
+			continue
+		}
+		seen[line] = true
+		if prio {
+			line = fmt.Sprintf(" %d", i+1) + line
+		}
+		out = append(out, "add "+t.full+line+" "+g.call1(pick(g.Choices, t.actions)))
+	}
+	return out
+}
+
+// call1 is an action with its data, as STF writes it.
+func (g *gen) call1(a *action) string {
+	var out []string
+	for _, p := range a.params {
+		if p.dir == "" {
+			w := p.t.width
+			if p.t.kind == boolean {
+				w = 1
+			} else if p.t.kind == serEnum {
+				w = 1
+			}
+			out = append(out, fmt.Sprintf("%s:%d", p.name, g.small(w)))
+		}
+	}
+	return a.full + "(" + strings.Join(out, ", ") + ")"
+}
+
+func (g *gen) match(k key) string {
+	w := k.t.width
+	switch k.t.kind {
+	case boolean:
+		w = 1
+	case serEnum:
+		w = 1
+	}
+	v := g.small(w)
+	switch k.match {
+	case "ternary":
+		return fmt.Sprintf("%d&&&%d", v, g.small(w))
+	case "lpm":
+		n := g.n(w + 1)
+		return fmt.Sprintf("%d/%d", v&shifted(w, n), n)
+	case "range":
+		hi := g.small(w)
+		return fmt.Sprintf("%d->%d", min(v, hi), max(v, hi))
+	}
+	return fmt.Sprint(v)
+}
+
+// packet is the data of a packet: often small values, as entries and selects have.
+func (g *gen) packet() string {
+	n := g.between(1, 40)
+	if g.one(4) {
+		n = g.between(40, 160)
+	}
+	var b strings.Builder
+	for range n {
+		v := g.n(4)
+		switch g.n(8) {
+		case 5:
+			v = 0xff
+		case 6, 7:
+			v = g.n(256)
+		}
+		fmt.Fprintf(&b, "%02x", v)
+	}
+	return b.String()
+}

@@ -1,0 +1,155 @@
+// Package kernelswitch makes a dataplane.Switch a P4Runtime device: it compiles the
+// P4 text of a device configuration by the kernel back end and runs it on the switch.
+package kernelswitch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/catena-nfv/catena/internal/dataplane"
+	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
+	"github.com/catena-nfv/catena/internal/p4/diag"
+	"github.com/catena-nfv/catena/internal/p4/ir"
+	"github.com/catena-nfv/catena/internal/p4/p4info"
+	"github.com/catena-nfv/catena/internal/p4/target"
+	"github.com/catena-nfv/catena/internal/p4rt/server"
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+)
+
+// Config is what a device needs.
+type Config struct {
+	Switch *dataplane.Switch
+	// Compile is the front end: it turns the P4 text of a device configuration into a
+	// program, with the files that its positions refer to. Its errors are for the
+	// client.
+	Compile func(ctx context.Context, text []byte) (*ir.Program, *diag.FileSet, error)
+	// Optimize prepares a program for the back end; nil leaves it as it is.
+	Optimize func(*ir.Program) (*ir.Program, error)
+	// CacheDir keeps compiled objects; "" means none.
+	CacheDir string
+	// Progress is told what is being done, nil for nobody: "generate", "clang",
+	// "load", "attach".
+	Progress func(stage string)
+}
+
+// Device implements server.Device.
+type Device struct {
+	cfg Config
+}
+
+// New makes a device of a switch. The switch stays the caller's.
+func New(cfg Config) *Device {
+	if cfg.Progress == nil {
+		cfg.Progress = func(string) {}
+	}
+	return &Device{cfg: cfg}
+}
+
+// Listen implements server.Device.
+func (d *Device) Listen(packetIn func([]byte), digest func(target.Digest)) {
+	d.cfg.Switch.Listen(packetIn, digest)
+}
+
+// Inject implements server.Device.
+func (d *Device) Inject(ctx context.Context, packet []byte) error {
+	return d.cfg.Switch.Inject(ctx, packet)
+}
+
+// Compile implements server.Device.
+func (d *Device) Compile(ctx context.Context, text []byte) (server.Program, error) {
+	p, files, err := d.cfg.Compile(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	// Passes may remove what no packet needs, but a controller may still write it.
+	info, err := p4info.Build(p)
+	if err != nil {
+		return nil, err
+	}
+	if d.cfg.Optimize != nil {
+		if p, err = d.cfg.Optimize(p); err != nil {
+			return nil, err
+		}
+	}
+	d.cfg.Progress("generate")
+	spec, diags := ebpf.Generate(p, files)
+	if diags.HasErrors() {
+		return nil, diags.Err(files)
+	}
+	prog := &program{d: d, info: info}
+	if err := prog.build(ctx, spec); err != nil {
+		return nil, err
+	}
+	return prog, nil
+}
+
+type program struct {
+	d    *Device
+	info *configv1.P4Info
+	obj  *dataplane.Object
+	// inMap: the verifier found that the stack is too small for a packet's state.
+	inMap bool
+}
+
+// build compiles for the hooks that the switch's ports need.
+func (p *program) build(ctx context.Context, spec *ebpf.Spec) error {
+	hooks := p.d.cfg.Switch.Hooks()
+	for _, h := range hooks {
+		if why := spec.Targets[h]; why != "" {
+			return fmt.Errorf("the switch has ports on %s, where the program cannot run: %s: %w", h, why, target.ErrUnsupported)
+		}
+	}
+	p.d.cfg.Progress("clang")
+	obj, err := dataplane.Build(ctx, spec, dataplane.BuildOptions{
+		CacheDir: p.d.cfg.CacheDir, Targets: hooks, StateInMap: p.inMap,
+	})
+	p.obj = obj
+	return err
+}
+
+func (p *program) P4Info() *configv1.P4Info { return p.info }
+
+func (p *program) Load(ctx context.Context, keep bool) (server.Pipeline, error) {
+	hooks := p.d.cfg.Switch.Hooks()
+	for _, h := range hooks {
+		if _, ok := p.obj.ELF[h]; !ok { // a port on another hook has come meanwhile
+			if err := p.build(ctx, p.obj.Spec); err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	p.d.cfg.Progress("load")
+	opts := dataplane.LoadOptions{}
+	if keep {
+		var release func()
+		opts, release = p.d.cfg.Switch.Predecessor(p.obj.Spec)
+		defer release()
+	}
+	opts.Targets = hooks
+	loaded, err := dataplane.Load(p.obj, opts)
+	if errors.Is(err, dataplane.ErrStack) && !p.inMap {
+		p.inMap = true
+		if err := p.build(ctx, p.obj.Spec); err != nil {
+			return nil, err
+		}
+		p.d.cfg.Progress("load")
+		loaded, err = dataplane.Load(p.obj, opts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &pipeline{loaded, p.d}, nil
+}
+
+// pipeline implements server.Pipeline.
+type pipeline struct {
+	*dataplane.Program
+	d *Device
+}
+
+func (p *pipeline) Commit(context.Context) error {
+	p.d.cfg.Progress("attach")
+	return p.d.cfg.Switch.Run(p.Program)
+}
