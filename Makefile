@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/build/tools/go/bin:/usr/local/go/bin:$(PATH)
 export CGO_ENABLED ?= 0
 
-.PHONY: up down build deps test lint unit race generate clean
+.PHONY: up down build deps test-deps test lint unit generate clean
 
 up: build
 	@bin/catena up
@@ -16,15 +16,17 @@ down:
 deps:
 	@scripts/install-deps
 
+test-deps:
+	@scripts/install-deps test
+
 build: deps
 	@go build -o bin/catena ./cmd/catena
 
-test:
-	@scripts/install-deps test
+test: test-deps
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory unit
 
-lint:
+lint: test-deps
 	@echo "lint: generated files"; cd api/generate && go run . -check
 	@echo "lint: gofmt"; out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofmt'ed: $$out"; exit 1; }
 	@echo "lint: go vet"; go vet ./...

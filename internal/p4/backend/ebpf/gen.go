@@ -41,6 +41,7 @@ type gen struct {
 	globals *scope // of maps and functions
 	fields  map[*ir.Field]string
 	vars    map[*ir.Var]string // C paths
+	labels  int                // at the ends of blocks, so far
 
 	structs, maps, funcs text
 

@@ -20,7 +20,6 @@ type fn struct {
 	nexts map[string]int
 	// blocks are the labels of enclosing blocks that something leaves.
 	blocks map[*ir.Block]string
-	labels int
 	// exit is the statement for Exit.
 	exit string
 	// parser is set in parser states, cursor handling differs there.

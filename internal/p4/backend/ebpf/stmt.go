@@ -91,8 +91,9 @@ func (f *fn) label(b *ir.Block) string {
 	if b.Name != "" {
 		name = cName(b.Name)
 	}
-	f.labels++
-	l := fmt.Sprintf("end_%s_%d", name, f.labels)
+	// Of the whole program: the states of a parser are one C function.
+	f.g.labels++
+	l := fmt.Sprintf("end_%s_%d", name, f.g.labels)
 	f.blocks[b] = l
 	return l
 }
