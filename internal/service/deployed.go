@@ -53,6 +53,7 @@ type Observation struct {
 type SwitchConfig struct {
 	Networks []SwitchNetwork
 	Ports    []SwitchPort
+	Groups   []SwitchGroup // security groups
 	Chains   []SwitchChain
 	Rules    []SwitchRule // that belong to no chain
 }
@@ -66,6 +67,17 @@ type SwitchNetwork struct {
 	Gateway    netip.Addr // set when a router serves the network
 	GatewayMAC MAC
 	Router     uint32 // number of the router, 0: none. Equal numbers route to each other
+
+	// What the node tells the network's members, see package nodeservice. Server is the
+	// address at which it answers DHCP and DNS, zero: no DHCP on the network. It may
+	// be the gateway's, and no port's.
+	Server    netip.Addr
+	ServerMAC MAC
+	DNS       []netip.Addr // name servers to tell; none: Server, which asks the node's own
+	Domain    string       // of host names, may be empty
+	MTU       int          // bytes of an IP packet, 0: do not tell
+	Routes    []HostRoute  // further ones; those for metadata and the gateway are told anyway
+	Metadata  bool         // 169.254.169.254 is answered
 }
 
 // SwitchPort is one attached port.
@@ -74,6 +86,19 @@ type SwitchPort struct {
 	Number  uint32 // the port's number on the switch, > 0 and < 511
 	Network uint32 // SwitchNetwork.Number
 	Port    Port
+	IPs     []netip.Prefix // further fixed addresses, beside Port.IP
+
+	// Secured turns on the port's checks (Neutron's port security): it sends only from
+	// its own addresses and Pairs, and Groups say what it may send and receive.
+	// Otherwise nothing is checked, and Groups matter only as remote groups.
+	Secured bool
+	Groups  []uint32 // SwitchGroup.Number, sorted
+	Pairs   []AddressPair
+
+	// Who asks when the port asks for metadata, and what DHCP tells it. "" where unknown.
+	InstanceID string
+	ProjectID  string
+	HostName   string
 }
 
 // SwitchChain is one chain with its numbers.
