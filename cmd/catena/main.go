@@ -77,7 +77,7 @@ in the Linux kernel, and reports until everything is ACTIVE and packets pass.`,
 	chain.AddCommand(cli.RunningChainCommands()...)
 	cmd.AddCommand(
 		cli.ApplyCommand(), cli.PlanCommand(), cli.GetCommand(), cli.DeleteCommand(), cli.WatchCommand(),
-		chain, cli.RuleCommand(), cli.NFCommand(openLibrary), cli.P4Command(kernel{}, nf.Options().FS), cli.SwitchCommand(),
+		chain, cli.RuleCommand(), cli.NFCommand(openLibrary), cli.P4Command(kernel{}, nf.Options().FS), cli.SwitchCommand(), cli.TraceCommand(compileRunning),
 		cli.BenchCommand(bench.All(bench.Config{OpenSwitch: openBenchSwitch})),
 		cli.UpCommand(p, examples.Shop), cli.DownCommand(p), serveCommand(),
 	)

@@ -15,6 +15,7 @@ import (
 	"github.com/catena-nfv/catena/internal/compose"
 	"github.com/catena-nfv/catena/internal/nf"
 	"github.com/catena-nfv/catena/internal/p4/backend/p4text"
+	"github.com/catena-nfv/catena/internal/p4/diag"
 	"github.com/catena-nfv/catena/internal/p4/ir"
 	"github.com/catena-nfv/catena/internal/p4/pass"
 	"github.com/catena-nfv/catena/internal/service"
@@ -125,6 +126,15 @@ func openLibrary() (cli.NFLibrary, error) {
 		return nil, err
 	}
 	return library{l}, nil
+}
+
+// compileRunning compiles what a switch of this machine runs.
+func compileRunning(ctx context.Context, text []byte) (*ir.Program, *diag.FileSet, error) {
+	l, err := nf.Open((&options{paths: cli.DefaultPaths()}).nfDir())
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.CompileText(ctx, text)
 }
 
 func (l library) List() ([]service.NFInfo, error) { return l.NFs(), nil }

@@ -69,6 +69,8 @@ func TestUpDown(t *testing.T) {
 	}
 	t.Log(regexp.MustCompile(`(?m)^  from request to ACTIVE: .*$`).FindString(out))
 
+	traces(t, p)
+
 	held := p.bpfObjects(p.controllerPID())
 	if len(held.programs) == 0 || len(held.maps) == 0 {
 		t.Errorf("the controller holds %d programs and %d maps", len(held.programs), len(held.maps))
@@ -99,6 +101,27 @@ func TestUpDown(t *testing.T) {
 	if out := p.must("up"); !strings.Contains(out, "12 HTTP answers") {
 		t.Errorf("up after down:\n%s", out)
 	}
+}
+
+// traces asks why packets of the shop go where they go. It says of each flow what up has
+// seen happen to real packets.
+func traces(t *testing.T, p *platform) {
+	out := p.must("trace", "dns", "web-1")
+	for _, want := range []string{
+		`(?m)^receive  on port \d+ \(default/shop/dns\.front\)`, `(?m)^node 0 IDS$`, `(?m)^node 1 Firewall$`,
+		`table Firewall\.rules: .* hit .* -> Firewall\.allow`, `(?m)^node 3 L3fwd$`,
+		`(?m)^transmit on port \d+ \(default/shop/web-1\.back\)`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("the trace has nothing that matches %q:\n%s", want, out)
+		}
+	}
+	refused := p.catena("trace", "dns", "web-1", "--dport", "22")
+	if refused.code != 1 || !strings.Contains(refused.out, "-> Firewall.deny()") || !strings.Contains(refused.out, "nothing leaves the switch") {
+		t.Errorf("trace of what the firewall refuses: %s", refused)
+	}
+	p.refused(2, "", []string{"nobody", "neither an address nor a server"}, "trace", "dns", "nobody")
+	p.refused(2, "", []string{"--frame"}, "trace", "--port", "1", "--frame", "xyz")
 }
 
 // nfCounters reads an NF's line of the summary.
