@@ -16,7 +16,7 @@ import (
 	"github.com/catena-nfv/catena/bench"
 	"github.com/catena-nfv/catena/examples"
 	"github.com/catena-nfv/catena/internal/cli"
-	"github.com/catena-nfv/catena/internal/cloud/local"
+	"github.com/catena-nfv/catena/internal/cloud/guest"
 	"github.com/catena-nfv/catena/internal/nf"
 )
 
@@ -28,7 +28,7 @@ func main() {
 	// so nothing else is set up for them.
 	if len(os.Args) > 1 && os.Args[1] == "__server" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		err := local.Serve(ctx, os.Args[2:], os.Stderr)
+		err := guest.Serve(ctx, os.Args[2:], os.Stderr)
 		stop()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "catena:", err)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/catena-nfv/catena/internal/cloud/cloudtest"
+	"github.com/catena-nfv/catena/internal/cloud/guest"
 	"github.com/catena-nfv/catena/internal/netns"
 	"github.com/catena-nfv/catena/internal/orch"
 	"github.com/catena-nfv/catena/internal/service"
@@ -24,7 +25,7 @@ var _ orch.Cloud = (*Cloud)(nil)
 // own executable with "__server".
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "__server" {
-		if err := Serve(context.Background(), os.Args[2:], os.Stderr); err != nil {
+		if err := guest.Serve(context.Background(), os.Args[2:], os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

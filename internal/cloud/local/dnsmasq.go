@@ -7,11 +7,11 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/miekg/dns"
 	"golang.org/x/sys/unix"
 
+	"github.com/catena-nfv/catena/internal/cloud/guest"
 	"github.com/catena-nfv/catena/internal/netns"
 	"github.com/catena-nfv/catena/internal/service"
 )
@@ -25,8 +25,8 @@ const (
 // dnsServer fills in an instance that answers for the zone with dnsmasq. Changed
 // records are read again by the running program.
 func dnsServer(inst *instance, spec service.DNSSpec, dir string) {
-	config := dnsmasqConfig(inst.ports, spec, dir)
-	inst.files = map[string]string{dnsmasqFile: config, hostsFile: dnsHosts(spec)}
+	config := guest.Dnsmasq(inst.ports, spec, filepath.Join(dir, hostsFile))
+	inst.files = map[string]string{dnsmasqFile: config, hostsFile: guest.Hosts(spec)}
 	inst.restart = []any{config}
 	inst.args = []string{"dnsmasq", "--keep-in-foreground", "--conf-file=" + dnsmasqFile}
 	inst.reload = unix.SIGHUP
@@ -67,38 +67,4 @@ func answersAll(ctx context.Context, ns *netns.NS, server netip.AddrPort, spec s
 		return errors.New("it knows a name that nobody has")
 	}
 	return err
-}
-
-// dnsmasqConfig names files by their full paths: dnsmasq leaves its working directory.
-func dnsmasqConfig(ports []service.Port, spec service.DNSSpec, dir string) string {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("user=root") // the instance's folder is for root alone
-	line("pid-file=")
-	line("log-facility=-")
-	// Nothing of the host's own resolver gets in.
-	line("no-resolv")
-	line("no-poll")
-	line("no-hosts")
-	line("bind-interfaces")
-	for _, p := range ports {
-		line("listen-address=%s", p.IP.Addr())
-	}
-	line("addn-hosts=%s", filepath.Join(dir, hostsFile))
-	line("local=/%s/", spec.Zone) // unknown names of the zone do not exist, whatever upstream says
-	line("local-ttl=5")
-	line("cache-size=1000")
-	for _, up := range spec.Upstream {
-		line("server=%s", up)
-	}
-	return b.String()
-}
-
-// dnsHosts is a hosts file; it gives both directions, names and addresses.
-func dnsHosts(spec service.DNSSpec) string {
-	var b strings.Builder
-	for _, r := range spec.Records {
-		fmt.Fprintf(&b, "%s %s.%s\n", r.IP, r.Name, spec.Zone)
-	}
-	return b.String()
 }

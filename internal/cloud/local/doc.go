@@ -3,7 +3,7 @@
 //
 // An instance (server or function) is a network namespace, and what runs in it
 // is the real program: haproxy for a load balancer, dnsmasq for DNS, nftables
-// for a firewall, and for a server a small HTTP server (Serve) or any command.
+// for a firewall, and for a server a small HTTP server (guest.Serve) or any command.
 // A port is a veth pair: eth0, eth1, … inside the namespace, and a link named
 // PREFIXp<8 hex digits> outside, which the node's switch takes. There is no
 // bridge: the switch alone moves packets, so networks and routers are nothing

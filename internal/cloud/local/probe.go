@@ -11,6 +11,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/catena-nfv/catena/internal/cloud/guest"
 	"github.com/catena-nfv/catena/internal/netns"
 	"github.com/catena-nfv/catena/internal/service"
 )
@@ -47,7 +48,7 @@ func GetHTTP(ctx context.Context, ns *netns.NS, url string) (HTTPAnswer, error) 
 	}
 	return HTTPAnswer{
 		Status:  resp.StatusCode,
-		Server:  resp.Header.Get(serverHeader),
+		Server:  resp.Header.Get(guest.ServerHeader),
 		Body:    string(body),
 		Elapsed: time.Since(start),
 	}, nil

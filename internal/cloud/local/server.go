@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/catena-nfv/catena/internal/cloud/guest"
 	"github.com/catena-nfv/catena/internal/netns"
 	"github.com/catena-nfv/catena/internal/service"
 )
@@ -38,7 +39,7 @@ func serverInstance(o service.Owner, spec service.ServerSpec, httpServer []strin
 	}
 	inst.args = append(httpServer[:len(httpServer):len(httpServer)],
 		"--name", spec.Name, "--listen", fmt.Sprintf("0.0.0.0:%d", spec.Port))
-	url := fmt.Sprintf("http://%s%s", netip.AddrPortFrom(spec.Ports[0].IP.Addr(), uint16(spec.Port)), HealthPath)
+	url := fmt.Sprintf("http://%s%s", netip.AddrPortFrom(spec.Ports[0].IP.Addr(), uint16(spec.Port)), guest.HealthPath)
 	inst.ready = func(ctx context.Context, ns *netns.NS) error {
 		answer, err := GetHTTP(ctx, ns, url)
 		if err != nil {

@@ -1,4 +1,4 @@
-package local
+package guest
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 // HealthPath is answered without being counted as a request.
 const HealthPath = "/healthz"
 
-// serverHeader carries the server's name in every answer.
-const serverHeader = "X-Catena-Server"
+// ServerHeader carries the server's name in every answer.
+const ServerHeader = "X-Catena-Server"
 
 // Serve runs the small HTTP server of a `server` instance until the context
 // ends. Arguments: --name NAME --listen IP:PORT. Every path is answered by one
@@ -65,16 +65,16 @@ func newHandler(name string) http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc(HealthPath, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set(serverHeader, name)
+		w.Header().Set(ServerHeader, name)
 		_, _ = io.WriteString(w, "ok\n")
 	})
 	mux.HandleFunc("/status", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set(serverHeader, name)
+		w.Header().Set(ServerHeader, name)
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(status(r))
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set(serverHeader, name)
+		w.Header().Set(ServerHeader, name)
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		s := status(r)
 		fmt.Fprintf(w, "%s %s request %d from %s\n", s.Name, s.Address, s.Requests, s.Client)

@@ -1,4 +1,4 @@
-package local
+package guest
 
 import (
 	"flag"
@@ -22,12 +22,12 @@ func TestConfigurations(t *testing.T) {
 		{PortSpec: service.PortSpec{IP: netip.MustParsePrefix("10.63.0.20/24")}},
 	}
 	for name, got := range map[string]string{
-		"lb-tcp.cfg": haproxyConfig("lb", service.LoadBalancerSpec{Port: 80, Members: members}),
-		"lb-http.cfg": haproxyConfig("lb", service.LoadBalancerSpec{
+		"lb-tcp.cfg": HAProxy("lb", service.LoadBalancerSpec{Port: 80, Members: members}),
+		"lb-http.cfg": HAProxy("lb", service.LoadBalancerSpec{
 			Port: 8000, Protocol: "http", Algorithm: "leastconn", Members: members,
 		}),
-		"fw-closed.nft": firewallRuleset(service.FirewallSpec{}),
-		"fw-full.nft": firewallRuleset(service.FirewallSpec{
+		"fw-closed.nft": Ruleset(service.FirewallSpec{}),
+		"fw-full.nft": Ruleset(service.FirewallSpec{
 			Policy: "accept",
 			Rules: []service.FirewallRule{
 				{Action: "accept", Protocol: "tcp", Source: netip.MustParsePrefix("10.62.0.0/25"), Ports: service.PortRange{Lo: 80, Hi: 90}},
@@ -40,10 +40,10 @@ func TestConfigurations(t *testing.T) {
 				{Port: 53, Protocol: "udp", To: endpoint("ns", 22, 53)},
 			},
 		}),
-		"dns.conf": dnsmasqConfig(ports, service.DNSSpec{
+		"dns.conf": Dnsmasq(ports, service.DNSSpec{
 			Zone: "shop.internal", Upstream: []netip.Addr{netip.MustParseAddr("9.9.9.9")},
-		}, "/state/instances/ns"),
-		"dns.hosts": dnsHosts(service.DNSSpec{Zone: "shop.internal", Records: []service.Record{
+		}, "/state/instances/ns/hosts"),
+		"dns.hosts": Hosts(service.DNSSpec{Zone: "shop.internal", Records: []service.Record{
 			{Name: "web-1", IP: address(11)}, {Name: "web-1", IP: address(12)}, {Name: "www", IP: address(20)},
 		}}),
 	} {
@@ -65,26 +65,8 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
-	n := newNames("ct", "/var/lib/catena")
-	o := service.Owner{Project: "p.1", Service: "shop"}
-	if got, want := n.netns(o, "web-1"), "ct"+n.instance+".p%2E1.shop.web-1"; got != want {
-		t.Errorf("netns %q, want %q", got, want)
-	}
-	if got := n.link(o, "web-1.front"); len(got) != len("ctp")+8 {
-		t.Errorf("link %q", got)
-	}
-	seen := map[string]bool{}
-	for _, other := range []names{n, newNames("ct", "/var/lib/other")} {
-		for _, owner := range []service.Owner{{Project: "a", Service: "b"}, {Project: "a.b", Service: "c"}, {Project: "a", Service: "b.c"}} {
-			for _, device := range []string{"c", "d"} {
-				for _, name := range []string{other.netns(owner, device), other.link(owner, device+".net"), other.alias(owner, device+".net")} {
-					if seen[name] {
-						t.Errorf("%q names two things", name)
-					}
-					seen[name] = true
-				}
-			}
-		}
-	}
+func address(host byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 62, 0, host}) }
+
+func endpoint(name string, host byte, port uint16) service.Endpoint {
+	return service.Endpoint{Name: name, Addr: netip.AddrPortFrom(address(host), port)}
 }
