@@ -158,10 +158,11 @@ func (c *Control) fillProfile(p *profile, prev *Contents, kept func(string) bool
 // fillTable gives a table its entries: those that the predecessor's table of that name
 // had, or the program's own.
 func (c *Control) fillTable(t *table, old TableContents, known bool, kept func(string) bool) error {
-	same := t.spec.Map != "" && kept(t.spec.Map) && (t.spec.State == "" || kept(t.spec.State)) &&
-		(t.spec.Masks == "" || kept(t.spec.Masks))
-	if same {
-		return c.adopt(t, old)
+	if t.spec.Map != "" && kept(t.spec.Map) && (t.spec.Masks == "" || kept(t.spec.Masks)) {
+		if err := c.adopt(t, old); err != nil || t.spec.State == "" {
+			return err
+		}
+		return c.putState(t)
 	}
 	if !t.spec.ConstDefault {
 		if old.Default == nil || c.setDefault(t, old.Default) != nil {

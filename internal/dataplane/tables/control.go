@@ -33,6 +33,7 @@ type Control struct {
 	valueSets map[string]*valueSet
 	multicast map[uint32][]target.Replica
 	clones    map[uint32]target.CloneSession
+	states    []byte // of all tables, as it is in the map
 }
 
 var _ target.Switch = (*Control)(nil)
@@ -52,6 +53,7 @@ func New(spec *ebpf.Spec, maps map[string]Map, cpus int, prev *Contents, kept fu
 		valueSets: map[string]*valueSet{},
 		multicast: map[uint32][]target.Replica{},
 		clones:    map[uint32]target.CloneSession{},
+		states:    make([]byte, spec.StateSize),
 	}
 	for _, x := range spec.Counters {
 		c.counters[x.Name] = x
@@ -80,6 +82,11 @@ func New(spec *ebpf.Spec, maps map[string]Map, cpus int, prev *Contents, kept fu
 	}
 	if kept == nil {
 		kept = func(string) bool { return false }
+	}
+	if kept(ebpf.MapTables) {
+		if err := maps[ebpf.MapTables].Lookup(u32(0), &c.states); err != nil {
+			return nil, fmt.Errorf("the tables' states: %w", err)
+		}
 	}
 	return c, c.fill(prev, kept)
 }

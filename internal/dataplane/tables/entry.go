@@ -62,20 +62,21 @@ func (c *Control) newTable(x *ebpf.Table) (*table, error) {
 	return t, nil
 }
 
-// putState writes the table's State map: the generations in force and the default
-// actions.
+// putState writes the generations in force and the default actions of a table. The states of all tables are one
+// element, of which the rest is written as it is.
 func (c *Control) putState(t *table) error {
 	m, err := c.mapOf(t.spec.State)
 	if err != nil {
 		return err
 	}
-	v := append(u32(t.state.Masks), u32(t.state.Default)...)
+	at := c.states[t.spec.StateAt:]
+	copy(at, u32(t.state.Masks))
+	copy(at[4:], u32(t.state.Default))
 	if !t.spec.ConstDefault {
-		// The values may be aligned to eight bytes; the head is as long as that.
-		v = append(v, t.defaults[0]...)
-		v = append(v, t.defaults[1]...)
+		copy(at[ebpf.StateValue:], t.defaults[0])
+		copy(at[ebpf.StateValue+t.spec.ValueSize:], t.defaults[1])
 	}
-	return m.Put(u32(0), v)
+	return m.Put(u32(0), c.states)
 }
 
 // entryID tells the entries of a table apart.

@@ -76,7 +76,7 @@ func newFakeProgram(t *ebpf.Table) *fakeProgram {
 		}
 	}
 	if t.State != "" {
-		p.maps[t.State].m[string(u32(0))] = make([]byte, ebpf.StateValue+2*t.ValueSize)
+		p.maps[t.State].m[string(u32(0))] = make([]byte, stateSize(t))
 	}
 	return p
 }
@@ -86,8 +86,11 @@ func (p *fakeProgram) control() (*Control, error) {
 	for n, m := range p.maps {
 		ms[n] = m
 	}
-	return New(&ebpf.Spec{Tables: []*ebpf.Table{p.spec}}, ms, 2, nil, nil)
+	return New(&ebpf.Spec{Tables: []*ebpf.Table{p.spec}, StateSize: stateSize(p.spec)}, ms, 2, nil, nil)
 }
+
+// stateSize is the size of the states of a program with one table.
+func stateSize(t *ebpf.Table) int { return t.StateAt + ebpf.StateValue + 2*t.ValueSize }
 
 // search returns the first parameter byte of the action that a packet with the key
 // gets, or -1 for the default.
@@ -125,7 +128,7 @@ func prefixEqual(a, b []byte, n int) bool {
 func (p *fakeProgram) searchTuples(key []byte) []byte {
 	var best []byte
 	prio := func(v []byte) uint32 { return binary.NativeEndian.Uint32(v[4:]) }
-	gen := binary.NativeEndian.Uint32(p.maps[p.spec.State].m[string(u32(0))])
+	gen := binary.NativeEndian.Uint32(p.maps[p.spec.State].m[string(u32(0))][p.spec.StateAt:])
 	list, stride := p.maps[p.spec.Masks].m[string(u32(gen))], ebpf.MaskStride(len(key))
 	for ; len(list) > 0; list = list[stride:] {
 		m := list[:stride]
@@ -152,7 +155,7 @@ func testTable(kind ebpf.TableKind, keys ...ebpf.Key) *ebpf.Table {
 	t := &ebpf.Table{
 		Name: "t", Kind: kind, Map: "t", Keys: keys, ValueSize: 16, Size: 4096,
 		Actions: []*ebpf.Action{{Name: "act", Params: ebpf.Layout{Slots: []ebpf.Slot{{Name: "x", Width: 8, Offset: 12, Bytes: 1}}, Size: 13}}},
-		Value:   ebpf.Layout{Slots: []ebpf.Slot{{Name: "action", Width: 32, Bytes: 4}}, Size: 4}, State: ".data.t",
+		Value:   ebpf.Layout{Slots: []ebpf.Slot{{Name: "action", Width: 32, Bytes: 4}}, Size: 4}, State: ebpf.MapTables,
 		DefaultAction: ebpf.Call{Args: [][]byte{{0}}},
 	}
 	if kind == ebpf.KindTuples {

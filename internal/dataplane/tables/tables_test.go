@@ -319,7 +319,7 @@ func TestHandOverDoesNotFit(t *testing.T) {
 		for n, m := range newFakeProgram(spec).maps {
 			ms[n] = m
 		}
-		return New(&ebpf.Spec{Tables: []*ebpf.Table{spec}}, ms, 2, c.Contents(), nil)
+		return New(&ebpf.Spec{Tables: []*ebpf.Table{spec}, StateSize: stateSize(spec)}, ms, 2, c.Contents(), nil)
 	}
 	other := testTable(ebpf.KindHash, ebpf.Key{Name: "a", Width: 12, Match: "exact"})
 	other.Actions[0].Name = "other"
@@ -339,6 +339,41 @@ func TestHandOverDoesNotFit(t *testing.T) {
 	}
 	if es, _, err := d.ReadEntries("t"); err != nil || len(es) != 1 || es[0].Action.Params[0][0] != 1 {
 		t.Errorf("got %+v, %v", es, err)
+	}
+}
+
+// TestNewStateKeptTable hands a table's maps to a program that has tables in front of it, and so states of its own.
+func TestNewStateKeptTable(t *testing.T) {
+	spec := testTable(ebpf.KindTuples, ebpf.Key{Name: "a", Width: 12, Match: "ternary"})
+	p := newFakeProgram(spec)
+	c, err := p.control()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := target.Entry{Table: "t", Match: []target.Match{{Value: be(0x120, 12), Mask: be(0xff0, 12)}}, Priority: 1,
+		Action: &target.Action{Name: "act", Params: [][]byte{{7}}}}
+	if err := c.WriteEntry(target.Insert, e); err != nil {
+		t.Fatal(err)
+	}
+	if c.tables["t"].state.Masks == 0 {
+		t.Fatal("the list of masks in force is the first one: the test shows nothing")
+	}
+	moved := *spec
+	moved.StateAt = 40
+	next := newFakeProgram(&moved)
+	next.maps[spec.Map], next.maps[spec.Masks] = p.maps[spec.Map], p.maps[spec.Masks]
+	ms := map[string]Map{}
+	for n, m := range next.maps {
+		ms[n] = m
+	}
+	kept := func(name string) bool { return name == spec.Map || name == spec.Masks }
+	if _, err := New(&ebpf.Spec{Tables: []*ebpf.Table{&moved}, StateSize: stateSize(&moved)}, ms, 2, c.Contents(), kept); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*fakeProgram{p, next} {
+		if got := p.search(keyBytes(p.spec, 0x123)); got != 7 {
+			t.Errorf("with its state at %d: got %d", p.spec.StateAt, got)
+		}
 	}
 }
 

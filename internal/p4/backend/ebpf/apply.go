@@ -64,8 +64,12 @@ func (g *gen) writeApply(ti *tableInfo) {
 		g.writeTupleSearch(ti)
 	}
 	f.t.at(ti.t.Span)
-	f.t.f("static __always_inline u32 apply_%s(ctx_t *ctx, struct state *s)", ti.c)
-	f.t.f("{")
+	if ti.outlined {
+		f.beginGlobal("u32", "apply_"+ti.c, "")
+	} else {
+		f.t.f("static __always_inline u32 apply_%s(ctx_t *ctx, struct state *s)", ti.c)
+		f.t.f("{")
+	}
 	f.exit = "return APPLY_EXIT;"
 	switch s.Kind {
 	case KindCode:
@@ -190,10 +194,10 @@ func (g *gen) writeTupleSearch(ti *tableInfo) {
 	t.f("/* The masks stand by falling priority: stop when none that follows can be better. */")
 	t.f("__noinline u32 search_%s(const struct %s_key *key, struct %s_value *found)", ti.c, ti.c, ti.c)
 	t.f("{")
-	t.f("u32 generation = %s_state.masks & 1;", ti.c)
+	t.f("u32 generation = tables.%s.masks & 1;", ti.c)
 	t.f("const struct %s_masks *list = bpf_map_lookup_elem(&%s_masks, &generation);", ti.c, ti.c)
-	t.f("struct %s_value *best = 0;", ti.c)
-	t.f("u32 least = 0; /* priority that is better, and so what masks with no better one have */")
+	// Not a number that the verifier knows: after each mask all ways through the loop then look the same to it.
+	t.f("u32 least = nothing; /* priority that is better, and so what masks with no better one have */")
 	t.f("if (!list || !key || !found)")
 	t.f("\treturn 0;")
 	t.f("for (u32 i = 0; i < MAX_MASKS; i++) {")
@@ -213,14 +217,11 @@ func (g *gen) writeTupleSearch(ti *tableInfo) {
 	}
 	t.f("struct %s_value *v = bpf_map_lookup_elem(&%s, &tuple);", ti.c, ti.c)
 	t.f("if (v && v->priority >= least) {")
-	t.f("best = v;")
+	t.f("*found = *v;")
 	t.f("least = v->priority + 1;")
 	t.f("}")
 	t.f("}")
-	t.f("if (!best)")
-	t.f("\treturn 0;")
-	t.f("*found = *best;")
-	t.f("return 1;")
+	t.f("return least != nothing;")
 	t.f("}")
 	t.f("")
 }
@@ -286,7 +287,7 @@ func (f *fn) callAction(a *ir.Action, args []string) {
 func (f *fn) runDefault(ti *tableInfo) {
 	s := ti.spec
 	if !s.ConstDefault {
-		f.t.f("struct %s_value *d = &%s_state.def[%s_state.use & 1];", ti.c, ti.c, ti.c)
+		f.t.f("struct %s_value *d = &tables.%s.def[tables.%s.use & 1];", ti.c, ti.c, ti.c)
 		f.t.f("r = d->action;")
 		f.dispatch(ti, "d->action", "d", s.Actions, ti.actions)
 		return

@@ -272,6 +272,9 @@ func (f *fn) slice(x val, hi, lo int) val {
 		return narrow(w, c)
 	}
 	x = f.hold(x)
+	if at := lo / 64; at == hi/64 {
+		return f.slice(val{w: min(64, x.w-64*at), words: x.words[at : at+1]}, hi%64, lo%64)
+	}
 	return f.cut(f.shiftRight(x, lo), w)
 }
 

@@ -45,7 +45,7 @@ func (f *fn) call(s *ir.Call) {
 		f.t.f("}")
 	case ir.OpLogMsg: // for the reference interpreter; a packet is none the wiser
 	case ir.OpCount:
-		f.t.f("count_packet(&%s, %s, s->length);", g.instances[s.Inst], f.index(s))
+		f.t.f("%s", g.count(s.Inst, f.index(s)))
 	case ir.OpDirectCount: // counted when the table matched
 	case ir.OpMeter:
 		f.store(s.Dst, f.resize(narrow(8, fmt.Sprintf("run_meter(&%s, %s, %s)", g.instances[s.Inst], f.index(s), meterUnits(s.Inst))), width(s.Dst.Type()), false))

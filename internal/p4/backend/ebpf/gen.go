@@ -44,6 +44,8 @@ type gen struct {
 	labels  int                // at the ends of blocks, so far
 
 	structs, maps, funcs text
+	tableStates          text
+	stateOffsets         []string // checks where each table's state lies
 
 	use         usage
 	stacks      []string // C paths of all stacks
@@ -57,6 +59,8 @@ type gen struct {
 	digests     map[*ir.Instance]int
 	lists       map[string]bool // field lists in use
 	valueSets   map[*ir.ValueSet]*valueSetInfo
+	shared      bool // some code is in functions that several places call
+	countShared map[*ir.Instance]bool
 	incremental bool // the checksum control is @incremental
 	increments  map[*ir.Call]*incremental
 	patched     map[*instance]bool
@@ -77,13 +81,13 @@ func Generate(p *ir.Program, fs *diag.FileSet) (*Spec, diag.List) {
 		fields: map[*ir.Field]string{}, vars: map[*ir.Var]string{},
 		tables: map[*ir.Table]*tableInfo{}, actions: map[*ir.Action]string{},
 		profiles: map[*ir.Instance]*profileInfo{}, instances: map[*ir.Instance]string{},
-		digests: map[*ir.Instance]int{}, valueSets: map[*ir.ValueSet]*valueSetInfo{},
+		digests: map[*ir.Instance]int{}, countShared: map[*ir.Instance]bool{}, valueSets: map[*ir.ValueSet]*valueSetInfo{},
 		increments: map[*ir.Call]*incremental{}, patched: map[*instance]bool{}, places: map[*instance]int{},
 		need: map[string]bool{}, lists: map[string]bool{},
 	}
 	g.use = usage{byPath: map[string]*instance{}, bits: newScope(), read: map[string]bool{}, dirty: map[string]bool{}, ops: map[ir.Op]bool{}}
 	g.structs.fs, g.maps.fs, g.funcs.fs = fs, nil, fs
-	for _, n := range strings.Fields("catena parse ingress egress compute_checksum verify_checksum deparse finish transmit replicate run_jobs one_copy next_job pick_job pick work job jobs queue the_queue open_queue add_job put_back send_cut kept session replicas forget_metadata clone_egress clone_ingress patch prepare pass passes one_pass again fold state event counter meter scratch copies events ports_in ports_out multicast clones license to_ring") {
+	for _, n := range strings.Fields("catena tables parse ingress egress compute_checksum verify_checksum deparse finish transmit replicate run_jobs one_copy next_job pick_job pick work job jobs queue the_queue open_queue add_job put_back send_cut kept session replicas forget_metadata clone_egress clone_ingress patch prepare pass passes one_pass again fold state event counter meter scratch copies events ports_in ports_out multicast clones license to_ring") {
 		g.globals.fresh(n)
 		g.types.fresh(n)
 	}
@@ -234,6 +238,8 @@ func (g *gen) declareAll() {
 	for _, v := range g.p.Parser.ValueSets {
 		g.declareValueSet(v)
 	}
+	g.share()
+	g.writeSharedCounters()
 	g.declareCopies()
 	g.spec.MapKeys[MapPortsIn] = "ports 1"
 	g.spec.MapKeys[MapPortsOut] = "ports 1"
@@ -362,6 +368,9 @@ func (g *gen) assemble() string {
 	g.stateStruct()
 	var b strings.Builder
 	fmt.Fprintf(&b, "/* %s: generated from P4 */\n", strings.ReplaceAll(g.p.Name, "*/", ""))
+	if g.shared {
+		b.WriteString("#ifndef STATE_IN_MAP\n#define STATE_IN_MAP\n#endif\n")
+	}
 	b.WriteString(prelude)
 	fmt.Fprintf(&b, "\n#define MAX_DEPTH %d /* bytes of headers */\n#define MAX_MASKS %d\n#define MAX_REPLICAS %d\n#define KEEP_FRONT %d\n\n", maxDepth, MaxMasks, MaxReplicas, btoi(g.repeats()))
 	g.need["scratch"] = g.need["scratch"] || g.need["payload"]
@@ -379,6 +388,7 @@ func (g *gen) assemble() string {
 	b.WriteString(g.structs.b.String())
 	b.WriteString(stateMap)
 	b.WriteString(g.maps.b.String())
+	g.writeStates(&b)
 	b.WriteString(g.funcs.b.String())
 	return b.String()
 }

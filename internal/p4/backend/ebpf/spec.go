@@ -34,6 +34,8 @@ type Spec struct {
 	// MapKeys has, for every map, a text that changes whenever the meaning of the
 	// map's contents changes. Two programs may share a map if the texts are equal.
 	MapKeys map[string]string
+	// StateSize is how long the element of the map with the tables' states is.
+	StateSize int
 }
 
 // Target is a hook of the kernel.
@@ -66,6 +68,8 @@ const (
 const (
 	MapMulticast = "multicast"
 	MapClones    = "clones"
+	// MapTables holds the states of all tables: see Table. It is one map, since a program can use no more than 64.
+	MapTables = ".data.tables"
 )
 
 // NumPorts is the number of port numbers: 0 to 511, of which 511 means drop.
@@ -179,17 +183,20 @@ const (
 // in the order of falling priority, and zeros behind the last. Packets have all ones in
 // MaskNumber, so that a mask brings its number into the key by itself.
 //
-// Map State, if the table has one, has one element: a TableState and, unless the
-// default action is constant, two values, of which Default chooses the default action
-// in force. They begin at StateValue and are ValueSize apart.
+// Map State, if the table has one, is that of all tables and has one element. At StateAt
+// there is a TableState and, unless the default action is constant, two values, of which
+// Default chooses the default action in force. They begin at StateValue and are ValueSize
+// apart.
 type Table struct {
 	Name  string // control-plane name
 	Kind  TableKind
 	Map   string // entries
 	Masks string // KindTuples
 	State string // map with the TableState, or ""
-	Keys  []Key
-	Key   Layout
+	// StateAt is where in the map's element.
+	StateAt int
+	Keys    []Key
+	Key     Layout
 	// MaskNumber is where Key has a mask's number: KindTuples.
 	MaskNumber Slot
 	Value      Layout // slots "action", "priority", "index", "member", "group" as needed
@@ -213,8 +220,16 @@ type TableState struct {
 	Default uint32 // the default action in force: 0 or 1
 }
 
-// StateValue is the offset of the first default action in a State map.
+// StateValue is the offset of the first default action in a table's part of the State map.
 const StateValue = 8
+
+// stateBytes is how long the table's part of the State map is.
+func (t *Table) stateBytes() int {
+	if t.ConstDefault {
+		return StateValue
+	}
+	return align(StateValue+2*t.ValueSize, 8)
+}
 
 // MaxMasks is the number of different masks that a table of KindTuples can have.
 const MaxMasks = 64

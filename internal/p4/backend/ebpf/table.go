@@ -19,7 +19,8 @@ type tableInfo struct {
 	c        string       // C name
 	actions  []*ir.Action // those listed, and the default if it is not
 	prof     *profileInfo
-	stateful bool // has a state section
+	stateful bool // has a part in the state of all tables
+	outlined bool // is applied by a function that packets' ways share
 	exits    bool // some action contains an Exit
 }
 
@@ -63,7 +64,8 @@ func (g *gen) describeTable(t *ir.Table, c string) *tableInfo {
 	}
 	ti.stateful = !s.ConstDefault || s.Kind == KindTuples
 	if ti.stateful {
-		s.State = ".data." + c
+		s.State, s.StateAt = MapTables, g.spec.StateSize
+		g.spec.StateSize += s.stateBytes()
 	}
 	for _, a := range ti.actions {
 		ti.exits = ti.exits || hasExit(a.Body)
@@ -311,14 +313,7 @@ func (g *gen) declareTable(ti *tableInfo) {
 		g.declareMap(ti.c+"_masks", "ARRAY", 2, "u32", "struct "+ti.c+"_masks", "")
 	}
 	if ti.stateful {
-		t.f("struct {")
-		t.f("u32 masks; /* generation in force */")
-		t.f("u32 use; /* default action in force */")
-		if !s.ConstDefault {
-			t.f("struct %s_value def[2];", ti.c)
-		}
-		t.f("} %s_state SEC(\".data.%s\");", ti.c, ti.c)
-		g.spec.MapKeys[s.State] = g.mapKey("state", s)
+		g.declareState(ti)
 	}
 	t.f("")
 	for _, m := range []string{s.Map, s.Masks} {
@@ -326,6 +321,31 @@ func (g *gen) declareTable(ti *tableInfo) {
 			g.spec.MapKeys[m] = g.mapKey("table", s)
 		}
 	}
+}
+
+// declareState adds a table's part to the state of all tables.
+func (g *gen) declareState(ti *tableInfo) {
+	s, t := ti.spec, &g.tableStates
+	t.f("struct {")
+	t.f("u32 masks; /* generation in force */")
+	t.f("u32 use; /* default action in force */")
+	if !s.ConstDefault {
+		t.f("struct %s_value def[2];", ti.c)
+	}
+	t.f("} __attribute__((aligned(8))) %s;", ti.c)
+	g.stateOffsets = append(g.stateOffsets, fmt.Sprintf("_Static_assert(__builtin_offsetof(struct tables, %s) == %d, \"layout\");", ti.c, s.StateAt))
+	g.spec.MapKeys[s.State] += g.mapKey("state", s) + "\n"
+}
+
+// writeStates writes the state of all tables.
+func (g *gen) writeStates(b *strings.Builder) {
+	if len(g.stateOffsets) == 0 {
+		return
+	}
+	b.WriteString("/* what is in force of each table */\nstruct tables {\n")
+	b.WriteString(g.tableStates.b.String())
+	b.WriteString("};\n" + strings.Join(g.stateOffsets, "\n") + "\n")
+	fmt.Fprintf(b, "struct tables tables SEC(%q);\n\n", MapTables)
 }
 
 // rangeFactor is how many elements an entry takes at most, as a rule.
