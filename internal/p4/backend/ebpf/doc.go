@@ -36,6 +36,9 @@
 // the key by itself, under ones in the packet's key. The search copies the value that it
 // finds, as the verifier lets no global function return a pointer.
 //
+// A program with many chains applies tables in many places. Those that it applies in several are then functions
+// (share.go), so that neither clang nor the verifier meets their text again and again.
+//
 // # Checksums
 //
 // Under @incremental a checksum is updated by what changed (RFC 1624). What changed
