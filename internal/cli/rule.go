@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	catenav1 "github.com/catena-nfv/catena/api/catena/v1"
 )
@@ -16,7 +17,8 @@ func RuleCommand() *cobra.Command {
 		Use: "rule", Short: "add, delete and list the rules of NFs",
 		Long: `Rules are in the words of an NF's page (catena nf show NF): names of keys, actions
 and parameters, values as people write them. A rule belongs to a chain: no other
-chain's packets meet it.`,
+chain's packets meet it. Or it is the operator's (--operator) and holds for every chain of
+every project, but where a chain's own rules say otherwise of the same match and priority.`,
 	}
 	cmd.AddCommand(ruleAdd(), ruleDelete(), ruleList())
 	return cmd
@@ -38,18 +40,41 @@ func pairs(what string, list []string) (map[string]string, error) {
 	return out, nil
 }
 
+// ruleScope says whose a rule is: a chain's or the operator's.
+type ruleScope struct {
+	chain    string
+	operator bool
+}
+
+func (s *ruleScope) flags(f *pflag.FlagSet) {
+	f.StringVar(&s.chain, "chain", "", "chain that the rule belongs to")
+	f.BoolVar(&s.operator, "operator", false, "instead of --chain: the rule is the operator's, for every chain")
+}
+
+func (s *ruleScope) check() error {
+	if s.operator == (s.chain != "") {
+		return refuse("one of --chain and --operator is needed")
+	}
+	return nil
+}
+
 func ruleAdd() *cobra.Command {
 	var conn connection
-	var chain, table, action string
+	var to ruleScope
+	var table, action string
 	var match, params []string
 	var priority int32
 	cmd := &cobra.Command{
-		Use: "add NF --chain CHAIN --action ACTION", Short: "add a rule to an NF of a chain",
+		Use: "add NF --chain CHAIN --action ACTION", Short: "add a rule to an NF of a chain, or of all chains",
 		Example: `  catena rule add Firewall --chain dc --match protocol=tcp --match dst_port=81 --action deny --priority 100
-  catena rule add NAT --chain dc --table source --match src_addr=10.10.1.12 --action translate --param addr=203.0.113.10`,
+  catena rule add NAT --chain dc --table source --match src_addr=10.10.1.12 --action translate --param addr=203.0.113.10
+  catena rule add Firewall --operator --match protocol=tcp --match dst_port=23 --action deny --priority 1000`,
 		Args: cobra.ExactArgs(1),
 	}
 	cmd.RunE = withClients(&conn, func(cmd *cobra.Command, c *clients, args []string) error {
+		if err := to.check(); err != nil {
+			return err
+		}
 		m, err := pairs("match", match)
 		if err != nil {
 			return err
@@ -58,7 +83,7 @@ func ruleAdd() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r, err := c.rules.AddRule(cmd.Context(), &catenav1.AddRuleRequest{Chain: chain, Rule: &catenav1.Rule{
+		r, err := c.rules.AddRule(cmd.Context(), &catenav1.AddRuleRequest{Chain: to.chain, Rule: &catenav1.Rule{
 			Nf: args[0], Table: table, Match: m, Action: action, Params: p, Priority: priority,
 		}})
 		if err != nil {
@@ -69,26 +94,28 @@ func ruleAdd() *cobra.Command {
 	})
 	conn.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&chain, "chain", "", "chain that the rule belongs to")
+	to.flags(f)
 	f.StringVar(&table, "table", "", "table (default: the NF's first)")
 	f.StringArrayVarP(&match, "match", "m", nil, "KEY=VALUE, once for each key")
 	f.StringVar(&action, "action", "", "action")
 	f.StringArrayVar(&params, "param", nil, "NAME=VALUE, once for each parameter of the action")
 	f.Int32Var(&priority, "priority", 0, "larger wins")
-	cobra.CheckErr(cmd.MarkFlagRequired("chain"))
 	cobra.CheckErr(cmd.MarkFlagRequired("action"))
 	return cmd
 }
 
 func ruleDelete() *cobra.Command {
 	var conn connection
-	var chain string
+	var of ruleScope
 	cmd := &cobra.Command{
 		Use: "delete ID --chain CHAIN", Short: "delete a rule; its id is shown by rule list",
-		Example: "  catena rule delete ebc3d7a1af05 --chain dc", Args: cobra.ExactArgs(1),
+		Example: "  catena rule delete ebc3d7a1af05 --chain dc\n  catena rule delete ebc3d7a1af05 --operator", Args: cobra.ExactArgs(1),
 	}
 	cmd.RunE = withClients(&conn, func(cmd *cobra.Command, c *clients, args []string) error {
-		r, err := c.rules.DeleteRule(cmd.Context(), &catenav1.DeleteRuleRequest{Chain: chain, Id: args[0]})
+		if err := of.check(); err != nil {
+			return err
+		}
+		r, err := c.rules.DeleteRule(cmd.Context(), &catenav1.DeleteRuleRequest{Chain: of.chain, Id: args[0]})
 		if err != nil {
 			return err
 		}
@@ -96,8 +123,7 @@ func ruleDelete() *cobra.Command {
 		return nil
 	})
 	conn.flags(cmd)
-	cmd.Flags().StringVar(&chain, "chain", "", "chain that the rule belongs to")
-	cobra.CheckErr(cmd.MarkFlagRequired("chain"))
+	of.flags(cmd.Flags())
 	return cmd
 }
 
@@ -134,7 +160,11 @@ func showRules(cmd *cobra.Command, rules []*catenav1.RuleInfo) {
 	t := newTable(cmd.OutOrStdout(), "ID", "CHAIN", "NF", "TABLE", "PRIORITY", "MATCH", "ACTION")
 	for _, r := range rules {
 		v := r.GetRule()
-		t.row(r.GetId(), r.GetChainName(), v.GetNf(), any1(v.GetTable()), v.GetPriority(), words(v.GetMatch()), fmt.Sprintf("%s(%s)", v.GetAction(), words(v.GetParams())))
+		whose := r.GetChainName()
+		if r.GetChain() == 0 {
+			whose = "(operator)"
+		}
+		t.row(r.GetId(), whose, v.GetNf(), any1(v.GetTable()), v.GetPriority(), words(v.GetMatch()), fmt.Sprintf("%s(%s)", v.GetAction(), words(v.GetParams())))
 	}
 	t.flush()
 }

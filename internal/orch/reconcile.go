@@ -475,6 +475,9 @@ func (o *Orchestrator) Recover(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	if err := o.recallOperatorRules(ctx); err != nil {
+		return err
+	}
 	// The switch must keep all services while the first is worked on; those that
 	// a crash left unfinished join it with their own turn.
 	for _, owner := range owners {

@@ -266,6 +266,48 @@ func TestRefused(t *testing.T) {
 	mustBe(t, w)
 }
 
+// The operator's rules are part of every configuration, also after a restart.
+func TestOperatorRules(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t)
+	o := w.start(&link{})
+	if err := o.Apply(ctx, Request{Service: parse(t, shop)}); err != nil {
+		t.Fatal(err)
+	}
+	rule := service.Rule{NF: "Firewall", Action: "deny", Match: map[string]string{"src": "10.0.0.1"}}
+	if _, err := o.AddOperatorRule(ctx, rule); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.AddOperatorRule(ctx, rule); !errors.Is(err, ErrExists) {
+		t.Errorf("the same rule: %v", err)
+	}
+	if _, err := o.AddOperatorRule(ctx, service.Rule{NF: "Firewall", Match: map[string]string{"src": "@web-1"}}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a rule that names an instance: %v", err)
+	}
+	holds := func(when string, n int) {
+		t.Helper()
+		if len(w.sw.Rules) != n || n > 0 && (w.sw.Rules[0].Scope != 0 || w.sw.Rules[0].Rule.Action != "deny") || len(w.sw.Chains) != 1 {
+			t.Errorf("%s: rules %+v, %d chains", when, w.sw.Rules, len(w.sw.Chains))
+		}
+	}
+	holds("added", 1)
+	o = w.start(&link{})
+	if err := o.Recover(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Apply(ctx, Request{Service: parse(t, strings.Replace(shop, "Firewall before NAT", "Firewall then NAT or LB", 1))}); err != nil {
+		t.Fatal(err)
+	}
+	holds("after a restart", 1)
+	if _, err := o.DeleteOperatorRule(ctx, RuleID(rule)); err != nil {
+		t.Fatal(err)
+	}
+	holds("deleted", 0)
+	if _, err := o.DeleteOperatorRule(ctx, RuleID(rule)); !errors.Is(err, ErrNotFound) {
+		t.Errorf("second delete: %v", err)
+	}
+}
+
 // Changing a chain touches the switch and nothing else.
 func TestChainChangeIsEntriesOnly(t *testing.T) {
 	ctx := context.Background()

@@ -16,11 +16,14 @@ import (
 //	applies/PROJECT/NAME                applyRecord: what was begun and not ended
 //	objects/PROJECT/NAME/KIND/OBJECT    Record
 //	numbers                             numbers
+//	operator-rules                      rules of the operator, for every chain
 const (
 	servicesPrefix = "services/"
 	appliesPrefix  = "applies/"
 	objectsPrefix  = "objects/"
 	numbersKey     = "numbers"
+
+	operatorRulesKey = "operator-rules"
 )
 
 // ServiceRecord is a service as it was last deployed.

@@ -17,9 +17,10 @@ type livePart struct {
 // switchState is what the switch was last told, by service. The fabric always
 // gets the whole of it.
 type switchState struct {
-	mu     sync.Mutex // guards parts
+	mu     sync.Mutex // guards parts and rules
 	parts  map[service.Owner]livePart
-	deploy sync.Mutex // held during a call of Fabric.Deploy
+	rules  []service.Rule // of the operator
+	deploy sync.Mutex     // held during a call of Fabric.Deploy
 }
 
 // with gives the configuration in which one service has another part. A nil
@@ -27,7 +28,7 @@ type switchState struct {
 func (s *switchState) with(owner service.Owner, p livePart) service.SwitchConfig {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var cfg service.SwitchConfig
+	cfg := service.SwitchConfig{Rules: switchRules(s.rules)}
 	add := func(o service.Owner, p livePart) {
 		if p.part == nil {
 			return
@@ -60,6 +61,12 @@ func (s *switchState) set(owner service.Owner, p livePart) {
 	} else {
 		s.parts[owner] = p
 	}
+}
+
+func (s *switchState) setRules(rules []service.Rule) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules = rules
 }
 
 // deployPart has the fabric carry a service's new part (nil: none). One call at

@@ -128,17 +128,29 @@ func (a *api) DeleteChain(ctx context.Context, m *catenav1.DeleteChainRequest) (
 }
 
 func (a *api) AddRule(ctx context.Context, m *catenav1.AddRuleRequest) (*catenav1.ChangeReport, error) {
+	if m.GetRule().GetNf() == "" || m.GetRule().GetAction() == "" {
+		return nil, status.Error(codes.InvalidArgument, "a rule names an NF and an action")
+	}
+	if m.GetChain() == "" {
+		if err := admin(ctx); err != nil {
+			return nil, err
+		}
+		return report(a.orch.AddOperatorRule(ctx, toRule(m.GetRule())))
+	}
 	c, err := a.chain(ctx, m.GetChain())
 	if err != nil {
 		return nil, err
-	}
-	if m.GetRule().GetNf() == "" || m.GetRule().GetAction() == "" {
-		return nil, status.Error(codes.InvalidArgument, "a rule names an NF and an action")
 	}
 	return report(a.orch.AddRule(ctx, c, toRule(m.GetRule())))
 }
 
 func (a *api) DeleteRule(ctx context.Context, m *catenav1.DeleteRuleRequest) (*catenav1.ChangeReport, error) {
+	if m.GetChain() == "" {
+		if err := admin(ctx); err != nil {
+			return nil, err
+		}
+		return report(a.orch.DeleteOperatorRule(ctx, m.GetId()))
+	}
 	c, err := a.chain(ctx, m.GetChain())
 	if err != nil {
 		return nil, err
@@ -162,11 +174,13 @@ func (a *api) ListRules(ctx context.Context, m *catenav1.ListRulesRequest) (*cat
 	}
 	resp := &catenav1.ListRulesResponse{}
 	for i := range list {
-		for _, r := range ruleInfos(&list[i]) {
-			if m.GetNf() == "" || sameNF(m.GetNf(), r.GetRule().GetNf()) {
-				resp.Rules = append(resp.Rules, r)
-			}
-		}
+		resp.Rules = append(resp.Rules, ruleInfos(&list[i])...)
+	}
+	for _, r := range a.orch.OperatorRules() {
+		resp.Rules = append(resp.Rules, &catenav1.RuleInfo{Id: orch.RuleID(r), Rule: fromRule(r), Shared: true})
+	}
+	if m.GetNf() != "" {
+		resp.Rules = slices.DeleteFunc(resp.Rules, func(r *catenav1.RuleInfo) bool { return !sameNF(m.GetNf(), r.GetRule().GetNf()) })
 	}
 	return resp, nil
 }

@@ -367,6 +367,12 @@ func TestProjects(t *testing.T) {
 	if code, _ := r.rest("DELETE", "/v1/projects/default/services/shop", alphaToken, ""); code != 403 {
 		t.Errorf("delete of another's service: %d", code)
 	}
+	if code, text := r.rest("POST", "/v1/rules", alphaToken, `{"nf":"Firewall","action":"deny"}`); code != 403 {
+		t.Errorf("a rule of the operator from a tenant: %d %s", code, text)
+	}
+	if code, text := r.rest("DELETE", "/v1/rules/x", alphaToken, ""); code != 403 {
+		t.Errorf("delete of the operator's rule: %d %s", code, text)
+	}
 	if code, _ := r.rest("DELETE", "/v1/chains/1", alphaToken, ""); code != 404 {
 		t.Errorf("delete of another's chain: %d", code)
 	}

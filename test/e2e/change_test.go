@@ -101,6 +101,28 @@ func TestChanges(t *testing.T) {
 			t.Error("a deleted rule has an effect")
 		}
 	})
+	t.Run("rules of the operator", func(t *testing.T) {
+		rule := []string{"-m", "protocol=tcp", "-m", "dst_addr=10.10.2.11", "-m", "dst_port=80", "--priority", "70"}
+		entriesOnly(t, "rule add --operator", p.must(append([]string{"rule", "add", "Firewall", "--operator", "--action", "deny"}, rule...)...))
+		if connects(dns, "10.10.2.11:80") || !connects(dns, "10.10.2.10:80") {
+			t.Error("the operator's rule does not do what it says")
+		}
+		// A chain's own rule of the same match and priority goes first.
+		p.must(append([]string{"rule", "add", "Firewall", "--chain", "dc", "--action", "allow"}, rule...)...)
+		if !connects(dns, "10.10.2.11:80") {
+			t.Error("the operator's rule goes before the chain's")
+		}
+		out := p.must("rule", "list")
+		m := regexp.MustCompile(`(?m)^(\S+) +\(operator\) +Firewall .*deny\(\)`).FindStringSubmatch(out)
+		if m == nil {
+			t.Fatalf("the operator's rule is not listed:\n%s", out)
+		}
+		entriesOnly(t, "rule delete --operator", p.must("rule", "delete", m[1], "--operator"))
+		p.refused(2, "", []string{m[1], "of the operator", "not found"}, "rule", "delete", m[1], "--operator")
+		p.refused(2, "", []string{"--chain and --operator"}, "rule", "delete", m[1])
+		p.refused(2, "", []string{"write the address"}, "rule", "add", "Firewall", "--operator", "--action", "deny", "-m", "dst_addr=@web-1")
+		p.refused(2, "", []string{"rule 1 of the operator", "nonsense"}, "rule", "add", "Firewall", "--operator", "--action", "nonsense")
+	})
 	t.Run("a chain that fits", func(t *testing.T) {
 		out := p.mustInput(pair("default", "fits", "Firewall before L3fwd"), "apply", "-f", "-")
 		if loaded.MatchString(out) {

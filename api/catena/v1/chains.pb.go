@@ -619,9 +619,10 @@ func (x *DeleteChainRequest) GetPath() int32 {
 }
 
 type AddRuleRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Chain         string                 `protobuf:"bytes,1,opt,name=chain,proto3" json:"chain,omitempty"`
-	Rule          *Rule                  `protobuf:"bytes,2,opt,name=rule,proto3" json:"rule,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "": the rule is the operator's.
+	Chain         string `protobuf:"bytes,1,opt,name=chain,proto3" json:"chain,omitempty"`
+	Rule          *Rule  `protobuf:"bytes,2,opt,name=rule,proto3" json:"rule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -672,7 +673,8 @@ func (x *AddRuleRequest) GetRule() *Rule {
 
 type DeleteRuleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Chain string                 `protobuf:"bytes,1,opt,name=chain,proto3" json:"chain,omitempty"`
+	// "": the rule is the operator's.
+	Chain string `protobuf:"bytes,1,opt,name=chain,proto3" json:"chain,omitempty"`
 	// From ListRules.
 	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -833,7 +835,8 @@ func (x *ListRulesResponse) GetRules() []*RuleInfo {
 type RuleInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Derived from the rule's content; unique in its chain.
-	Id        string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// 0: the operator's, for every chain.
 	Chain     uint32 `protobuf:"varint,2,opt,name=chain,proto3" json:"chain,omitempty"`
 	ChainName string `protobuf:"bytes,3,opt,name=chain_name,json=chainName,proto3" json:"chain_name,omitempty"`
 	Rule      *Rule  `protobuf:"bytes,4,opt,name=rule,proto3" json:"rule,omitempty"`
@@ -1954,11 +1957,11 @@ const file_catena_v1_chains_proto_rawDesc = "" +
 	"\tListPaths\x12\x1b.catena.v1.ListPathsRequest\x1a\x1c.catena.v1.ListPathsResponse\" \x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/chains/{chain}/paths\x12m\n" +
 	"\x0eGetChainConfig\x12 .catena.v1.GetChainConfigRequest\x1a\x16.catena.v1.ChainConfig\"!\x82\xd3\xe4\x93\x02\x1b\x12\x19/v1/chains/{chain}/config\x12k\n" +
 	"\vSelectChain\x12\x1d.catena.v1.SelectChainRequest\x1a\x17.catena.v1.ChangeReport\"$\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/chains/{chain}:select\x12a\n" +
-	"\vDeleteChain\x12\x1d.catena.v1.DeleteChainRequest\x1a\x17.catena.v1.ChangeReport\"\x1a\x82\xd3\xe4\x93\x02\x14*\x12/v1/chains/{chain}2\xd1\x02\n" +
-	"\x05Rules\x12e\n" +
-	"\aAddRule\x12\x19.catena.v1.AddRuleRequest\x1a\x17.catena.v1.ChangeReport\"&\x82\xd3\xe4\x93\x02 :\x04rule\"\x18/v1/chains/{chain}/rules\x12j\n" +
+	"\vDeleteChain\x12\x1d.catena.v1.DeleteChainRequest\x1a\x17.catena.v1.ChangeReport\"\x1a\x82\xd3\xe4\x93\x02\x14*\x12/v1/chains/{chain}2\xf6\x02\n" +
+	"\x05Rules\x12x\n" +
+	"\aAddRule\x12\x19.catena.v1.AddRuleRequest\x1a\x17.catena.v1.ChangeReport\"9\x82\xd3\xe4\x93\x023:\x04ruleZ\x11:\x04rule\"\t/v1/rules\"\x18/v1/chains/{chain}/rules\x12|\n" +
 	"\n" +
-	"DeleteRule\x12\x1c.catena.v1.DeleteRuleRequest\x1a\x17.catena.v1.ChangeReport\"%\x82\xd3\xe4\x93\x02\x1f*\x1d/v1/chains/{chain}/rules/{id}\x12u\n" +
+	"DeleteRule\x12\x1c.catena.v1.DeleteRuleRequest\x1a\x17.catena.v1.ChangeReport\"7\x82\xd3\xe4\x93\x021Z\x10*\x0e/v1/rules/{id}*\x1d/v1/chains/{chain}/rules/{id}\x12u\n" +
 	"\tListRules\x12\x1b.catena.v1.ListRulesRequest\x1a\x1c.catena.v1.ListRulesResponse\"-\x82\xd3\xe4\x93\x02'Z\x1a\x12\x18/v1/chains/{chain}/rules\x12\t/v1/rules2\xb1\x01\n" +
 	"\x06Switch\x12T\n" +
 	"\tGetSwitch\x12\x1b.catena.v1.GetSwitchRequest\x1a\x16.catena.v1.SwitchState\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +

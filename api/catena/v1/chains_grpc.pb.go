@@ -302,9 +302,13 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Rules manages the rules of NFs in the scope of a chain.
+// Rules manages the rules of NFs: in the scope of a chain, or the operator's, which
+// hold for every chain of every project but where a chain's own rules say otherwise
+// of the same match and priority.
 type RulesClient interface {
+	// AddRule without a chain adds a rule of the operator, which needs an admin.
 	AddRule(ctx context.Context, in *AddRuleRequest, opts ...grpc.CallOption) (*ChangeReport, error)
+	// DeleteRule without a chain deletes a rule of the operator, which needs an admin.
 	DeleteRule(ctx context.Context, in *DeleteRuleRequest, opts ...grpc.CallOption) (*ChangeReport, error)
 	ListRules(ctx context.Context, in *ListRulesRequest, opts ...grpc.CallOption) (*ListRulesResponse, error)
 }
@@ -351,9 +355,13 @@ func (c *rulesClient) ListRules(ctx context.Context, in *ListRulesRequest, opts 
 // All implementations must embed UnimplementedRulesServer
 // for forward compatibility.
 //
-// Rules manages the rules of NFs in the scope of a chain.
+// Rules manages the rules of NFs: in the scope of a chain, or the operator's, which
+// hold for every chain of every project but where a chain's own rules say otherwise
+// of the same match and priority.
 type RulesServer interface {
+	// AddRule without a chain adds a rule of the operator, which needs an admin.
 	AddRule(context.Context, *AddRuleRequest) (*ChangeReport, error)
+	// DeleteRule without a chain deletes a rule of the operator, which needs an admin.
 	DeleteRule(context.Context, *DeleteRuleRequest) (*ChangeReport, error)
 	ListRules(context.Context, *ListRulesRequest) (*ListRulesResponse, error)
 	mustEmbedUnimplementedRulesServer()
