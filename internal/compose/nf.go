@@ -38,7 +38,7 @@ func (c *composer) importNF(name, prefix string, p *ir.Program, of *nfBlock) *nf
 		b.copier.Instances = map[*ir.Instance]*ir.Instance{}
 		for from, to := range of.copier.Instances {
 			switch from.Kind {
-			case ir.KindCounter, ir.KindMeter, ir.KindRegister, ir.KindDigest:
+			case ir.KindCounter, ir.KindMeter, ir.KindRegister, ir.KindDigest, ir.KindFlowState:
 				b.copier.Instances[from] = to
 			}
 		}

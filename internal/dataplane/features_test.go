@@ -149,6 +149,14 @@ var features = []feature{
 		counters: map[string]int{"I.kinds": 8},
 	},
 	{
+		name: "flows",
+		packet: func(r *rand.Rand) []byte {
+			p := unhex("00000000000" + choose(r, "0", "1") + "02000000000" + choose(r, "0", "1", "2", "3") + choose(r, "0800", "0801") +
+				choose(r, "00", "00", "00", "01", "01", "02") + choose(r, "0000000000", "ff00000001", "0000000002"))
+			return append(p, make([]byte, 13+r.IntN(40))...)
+		},
+	},
+	{
 		name: "layout",
 		packet: func(r *rand.Rand) []byte {
 			p := unhex("0" + choose(r, "1", "2") + "000000000" + choose(r, "0", "1", "2", "3") + "02000000000" + choose(r, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "a"))

@@ -73,6 +73,7 @@ type Switch struct {
 	counters   map[*ir.Instance]*array[target.Counter]
 	meters     map[*ir.Instance]*array[meter]
 	registers  map[*ir.Instance]*array[*cell]
+	flows      map[*ir.Instance]*flows
 	valueSets  map[*ir.ValueSet][][]target.Match
 	groups     map[uint32][]target.Replica
 	clones     map[uint32]target.CloneSession
@@ -102,6 +103,7 @@ func New(p *ir.Program, o Options) (*Switch, error) {
 		counters:   map[*ir.Instance]*array[target.Counter]{},
 		meters:     map[*ir.Instance]*array[meter]{},
 		registers:  map[*ir.Instance]*array[*cell]{},
+		flows:      map[*ir.Instance]*flows{},
 		valueSets:  map[*ir.ValueSet][][]target.Match{},
 		groups:     map[uint32][]target.Replica{},
 		clones:     map[uint32]target.CloneSession{},
@@ -141,6 +143,8 @@ func (s *Switch) addInstance(i *ir.Instance) error {
 		s.meters[i] = newArray[meter](i.Size)
 	case ir.KindRegister:
 		s.registers[i] = newArray[*cell](i.Size) // nil until written: zero
+	case ir.KindFlowState:
+		s.flows[i] = &flows{size: i.Size, byKey: map[string]*flowValue{}}
 	case ir.KindActionProfile, ir.KindActionSelector:
 		s.profiles[i] = newProfile(i)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+	"time"
 
 	"github.com/catena-nfv/catena/internal/p4/diag"
 	"github.com/catena-nfv/catena/internal/p4/hash"
@@ -52,7 +53,7 @@ var arity = map[ir.Op]struct {
 	ir.OpUpdateChecksum: {3, true}, ir.OpUpdateChecksumPay: {3, true},
 	ir.OpAssert: {1, false}, ir.OpAssume: {1, false}, ir.OpLogMsg: {1, false},
 	ir.OpCount: {1, false}, ir.OpDirectCount: {0, false}, ir.OpMeter: {1, true}, ir.OpDirectMeter: {0, true},
-	ir.OpRegRead: {1, true}, ir.OpRegWrite: {2, false},
+	ir.OpRegRead: {1, true}, ir.OpRegWrite: {2, false}, ir.OpFlowRead: {1, true}, ir.OpFlowWrite: {3, false},
 }
 
 func (r *run) wellFormed(s *ir.Call) bool {
@@ -144,6 +145,11 @@ func (r *run) extern(s *ir.Call) {
 		r.registerRead(s)
 	case ir.OpRegWrite:
 		r.registerWrite(s)
+	case ir.OpFlowRead:
+		r.assign(s.Dst, r.sw.flows[s.Inst].read(string(r.pack(s.Args[0]).data), r.sw.opts.Now()))
+	case ir.OpFlowWrite:
+		life := time.Duration(r.eval(s.Args[2]).Uint64()) * time.Second
+		r.sw.flows[s.Inst].write(string(r.pack(s.Args[0]).data), fit(r.eval(s.Args[1]), s.Inst.Elem), life, r.sw.opts.Now())
 	}
 	if r.tracing() {
 		r.traceCall(s)

@@ -59,4 +59,6 @@ const (
 	OpDirectMeter Op = "direct_meter.read"    // Dst: colour
 	OpRegRead     Op = "register.read"        // Dst; Args: index
 	OpRegWrite    Op = "register.write"       // Args: index, value
+	OpFlowRead    Op = "flow_state.read"      // Dst; Args: key (Tuple of scalars)
+	OpFlowWrite   Op = "flow_state.write"     // Args: key (Tuple of scalars), value, seconds (bit<32>)
 )

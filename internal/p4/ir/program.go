@@ -233,6 +233,7 @@ const (
 	KindActionProfile  InstanceKind = "action_profile"
 	KindActionSelector InstanceKind = "action_selector"
 	KindDigest         InstanceKind = "digest"
+	KindFlowState      InstanceKind = "flow_state" // ours
 )
 
 // Instance is an extern object.
@@ -240,8 +241,9 @@ type Instance struct {
 	Kind        InstanceKind
 	Name        string // unique within its control
 	FullName    string // control-plane name
-	Size        int    // entries; of an indirect counter, meter, register, profile
-	Elem        Type   // of a register's entry; of a digest the struct; of a meter the result
+	Size        int    // entries; of an indirect counter, meter, register, profile, flow_state
+	Elem        Type   // of a register's entry; of a digest the struct; of a meter the result; of a flow_state the value
+	Key         []int  // of a flow_state: the widths of its key's scalars
 	IndexWidth  int    // of an indirect counter, meter or register, bits
 	Unit        string // of counters and meters: packets, bytes, packets_and_bytes
 	Algorithm   string // of a selector: the HashAlgorithm

@@ -150,6 +150,8 @@ var operations = map[Op]struct {
 	OpDirectMeter: {dst: true, inst: KindDirectMeter, where: controlOnly},
 	OpRegRead:     {min: 1, max: 1, dst: true, inst: KindRegister, where: controlOnly},
 	OpRegWrite:    {min: 2, max: 2, inst: KindRegister, where: controlOnly},
+	OpFlowRead:    {min: 1, max: 1, dst: true, inst: KindFlowState, where: controlOnly},
+	OpFlowWrite:   {min: 3, max: 3, inst: KindFlowState, where: controlOnly},
 }
 
 func (v *verifier) call(s *Call) {

@@ -94,7 +94,9 @@ func (b *builder) collect() {
 			b.sym.add(configv1.P4Ids_TABLE, t.FullName, t.Annotations)
 		}
 		for _, i := range c.Instances {
-			b.sym.add(kindOf(i.Kind), i.FullName, i.Annotations)
+			if kindOf(i.Kind) != configv1.P4Ids_UNSPECIFIED { // flows are the packets' own
+				b.sym.add(kindOf(i.Kind), i.FullName, i.Annotations)
+			}
 		}
 	}
 	if b.prog.Parser != nil {

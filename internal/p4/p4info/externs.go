@@ -11,7 +11,7 @@ import (
 // instance describes an extern object.
 func (b *builder) instance(i *ir.Instance) {
 	kind := kindOf(i.Kind)
-	if hidden(i.Annotations) || !b.first(kind, i.FullName) {
+	if kind == configv1.P4Ids_UNSPECIFIED || hidden(i.Annotations) || !b.first(kind, i.FullName) {
 		return
 	}
 	pre := b.preamble(kind, i.FullName, i.Annotations)

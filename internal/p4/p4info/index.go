@@ -70,7 +70,9 @@ func NewIndex(p *ir.Program, info *configv1.P4Info) *Index {
 			add(configv1.P4Ids_ACTION, a.FullName, a)
 		}
 		for _, i := range c.Instances {
-			add(kindOf(i.Kind), i.FullName, i)
+			if kindOf(i.Kind) != configv1.P4Ids_UNSPECIFIED {
+				add(kindOf(i.Kind), i.FullName, i)
+			}
 		}
 	}
 	if p.Parser != nil {

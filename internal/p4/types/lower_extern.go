@@ -50,6 +50,16 @@ func (l *lowerer) externInstance(inst *instance, x *Extern, ci *callInfo, span d
 		if _, ok := ir.ScalarBits(n.Elem); !ok {
 			l.fail(span, CodeUnsupported, "register %s: v1model keeps numbers and bools in registers, not %s", inst.name, t)
 		}
+	case ir.KindFlowState:
+		n.Size = size(0)
+		for _, s := range l.scalarTypes(l.types.lower(l.subst(x.Args[0])), inst.name, span) {
+			w, _ := ir.ScalarBits(s)
+			n.Key = append(n.Key, w)
+		}
+		n.Elem = l.types.lower(l.subst(x.Args[1]))
+		if b, ok := n.Elem.(*ir.Bits); !ok || b.Signed || b.Width > 64 || n.Size == 0 {
+			l.fail(span, CodeUnsupported, "flow_state %s: it has a size above 0 and a value of type bit<1> to bit<64>", inst.name)
+		}
 	case ir.KindActionProfile:
 		n.Size = size(0)
 	case ir.KindActionSelector:
@@ -136,11 +146,36 @@ func (l *lowerer) methodCall(e *syntax.Call, ci *callInfo) *operand {
 		call.Op = ir.OpRegWrite
 		i := l.before(l.expr(ci.args[0]), ci.args[0], ci.args[1])
 		call.Args = []ir.Expr{l.scalar(i, span), l.scalarExpr(ci.args[1])}
+	case "flow_state.read":
+		call.Op = ir.OpFlowRead
+		key := l.fieldTuple(l.expr(ci.args[1]), span)
+		call.Dst = l.outArg(ci.args[0], inst.Elem, span)
+		call.Args = []ir.Expr{key}
+	case "flow_state.write":
+		call.Op = ir.OpFlowWrite
+		key := l.fieldTuple(l.before(l.expr(ci.args[0]), ci.args[0], ci.args[1:]...), span)
+		value := l.scalar(l.before(l.expr(ci.args[1]), ci.args[1], ci.args[2]), span)
+		call.Args = []ir.Expr{key, value, l.scalarExpr(ci.args[2])}
 	default:
 		l.fail(span, CodeUnsupported, "method %s of extern %s is not part of v1model and cannot be compiled", ci.sig.name, x)
 	}
 	l.emit(call)
 	return &operand{t: Void}
+}
+
+// scalarTypes lists the numbers and bools that the key of an object consists of.
+func (l *lowerer) scalarTypes(t ir.Type, name string, span diag.Span) []ir.Type {
+	if _, ok := ir.ScalarBits(t); ok {
+		return []ir.Type{t}
+	}
+	if _, ok := t.(*ir.Struct); !ok {
+		l.fail(span, CodeUnsupported, "the key of %s is a number or a struct of numbers, not %s", name, t)
+	}
+	var out []ir.Type
+	for _, f := range ir.FieldsOf(t) {
+		out = append(out, l.scalarTypes(f.Type, name, span)...)
+	}
+	return out
 }
 
 // outArg lowers an out argument; `_` gets a variable that nobody reads.

@@ -55,6 +55,10 @@ func (f *fn) call(s *ir.Call) {
 		f.registerRead(s)
 	case ir.OpRegWrite:
 		f.registerWrite(s)
+	case ir.OpFlowRead:
+		f.flowRead(s)
+	case ir.OpFlowWrite:
+		f.flowWrite(s)
 	default:
 		g.unsupported(s.Span, "%s", s.Op)
 	}
@@ -287,6 +291,10 @@ func (g *gen) declareInstance(i *ir.Instance, owner *ir.Table) {
 		t.f("")
 		g.spec.Registers = append(g.spec.Registers, &Register{Name: i.FullName, Map: c, Size: size, Layout: Layout{Slots: slots, Size: end}})
 		g.spec.MapKeys[c] = fmt.Sprintf("%s %v", g.instanceKey(i, size, nil), slots)
+	case ir.KindFlowState:
+		if g.instances[i] == "" { // one may belong to both controls
+			g.declareFlows(i)
+		}
 	case ir.KindDigest:
 		g.digests[i] = len(g.spec.Digests)
 		d := &Digest{Name: i.FullName}

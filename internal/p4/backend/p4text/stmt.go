@@ -183,13 +183,13 @@ func (pr *printer) call(s *ir.Call) string {
 		}
 	case ir.OpUpdateChecksum, ir.OpUpdateChecksumPay:
 		return fmt.Sprintf("%s(%s)", s.Op, all(at(0), at(1), dst, at(2)))
-	case ir.OpCount, ir.OpDirectCount, ir.OpRegWrite:
+	case ir.OpCount, ir.OpDirectCount, ir.OpRegWrite, ir.OpFlowWrite:
 		return fmt.Sprintf("%s.%s(%s)", pr.object(s.Inst), method, all(args...))
 	case ir.OpMeter:
 		return fmt.Sprintf("%s.%s(%s)", pr.object(s.Inst), method, all(at(0), dst))
 	case ir.OpDirectMeter:
 		return fmt.Sprintf("%s.%s(%s)", pr.object(s.Inst), method, dst)
-	case ir.OpRegRead:
+	case ir.OpRegRead, ir.OpFlowRead:
 		return fmt.Sprintf("%s.%s(%s)", pr.object(s.Inst), method, all(dst, at(0)))
 	}
 	return fmt.Sprintf("%s(%s)", s.Op, all(args...))

@@ -83,6 +83,8 @@ func (pr *printer) declareInstance(block string, i *ir.Instance) {
 		text = fmt.Sprintf("direct_meter<%s>(MeterType.%s)", pr.typ(i.Elem), i.Unit)
 	case ir.KindRegister:
 		text = fmt.Sprintf("register<%s, %s>(%s)", pr.typ(i.Elem), index, size)
+	case ir.KindFlowState:
+		text = fmt.Sprintf("flow_state<%s, %s>(%s)", keyType(i.Key), pr.typ(i.Elem), size)
 	case ir.KindActionProfile:
 		text = fmt.Sprintf("action_profile(%s)", size)
 	case ir.KindActionSelector:
@@ -91,6 +93,15 @@ func (pr *printer) declareInstance(block string, i *ir.Instance) {
 		pr.fail("%s %q cannot be declared", i.Kind, i.FullName)
 	}
 	pr.line("%s%s %s;", prefix(nameAnnotation(block, pr.objs[i], i.FullName)), text, pr.objs[i])
+}
+
+// keyType is the type of a key of numbers of these widths.
+func keyType(widths []int) string {
+	var fields []string
+	for _, w := range widths {
+		fields = append(fields, fmt.Sprintf("bit<%d>", w))
+	}
+	return "tuple<" + strings.Join(fields, ", ") + ">"
 }
 
 func prefix(annotation string) string {
