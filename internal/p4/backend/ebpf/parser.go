@@ -77,7 +77,7 @@ func (g *gen) parserGraph() []*parserState {
 		f := g.newFn()
 		f.t = &n.body
 		n.body.fs, n.body.indent = g.fs, 1
-		f.parser, f.exit = n, "goto done;"
+		f.parser, f.exit = n, "END_PARSER;"
 		f.nexts = map[string]int{}
 		for k, v := range n.nexts {
 			f.nexts[k] = v
@@ -86,7 +86,7 @@ func (g *gen) parserGraph() []*parserState {
 		f.transition(n, func(s *ir.State) string {
 			switch s {
 			case ir.Accept, ir.Reject:
-				return "goto done;"
+				return "END_PARSER;"
 			}
 			to := get(s, f.nexts)
 			n.out = append(n.out, to)
@@ -102,7 +102,7 @@ func (f *fn) transition(n *parserState, jump func(*ir.State) string) {
 	f.t.at(tr.Span)
 	if len(tr.Select) == 0 {
 		if len(tr.Cases) == 0 {
-			f.t.f("goto done;")
+			f.t.f("END_PARSER;")
 			return
 		}
 		f.t.f("%s", jump(tr.Cases[0].Next))
@@ -203,7 +203,7 @@ func (f *fn) parserError(name string) {
 		}
 	}
 	f.t.f("error = %d; /* %s */", code, name)
-	f.t.f("goto done;")
+	f.t.f("END_PARSER;")
 }
 
 // failIf ends the parser with an error if a condition holds.
@@ -241,7 +241,7 @@ func (f *fn) parserCall(s *ir.Call) {
 		code := f.hold(f.expr(s.Args[1]))
 		f.t.f("if (!(%s)) {", f.cond(s.Args[0]))
 		f.t.f("error = %s;", code.one())
-		f.t.f("goto done;")
+		f.t.f("END_PARSER;")
 		f.t.f("}")
 	}
 }
@@ -326,7 +326,7 @@ func (f *fn) checkDepth() {
 	f.parser.dynamic = true
 	f.t.f("if (TOO_DEEP(off)) {")
 	f.t.f("s->failed = 1;")
-	f.t.f("goto done;")
+	f.t.f("END_PARSER;")
 	f.t.f("}")
 }
 
@@ -549,7 +549,7 @@ func (g *gen) writeParser() {
 		if n.guarded {
 			t.f("if (rounds++ == %d || TOO_DEEP(off)) { /* too many headers for this target */", maxRounds)
 			t.f("s->failed = 1;")
-			t.f("goto done;")
+			t.f("END_PARSER;")
 			t.f("}")
 		}
 		t.f("{")
