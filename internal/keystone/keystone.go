@@ -288,3 +288,16 @@ func (v *Verifier) Len() int {
 	defer v.mu.Unlock()
 	return len(v.known)
 }
+
+type contextKey struct{}
+
+// NewContext returns a context of a call that was made with the token.
+func NewContext(ctx context.Context, t *Token) context.Context {
+	return context.WithValue(ctx, contextKey{}, t)
+}
+
+// FromContext returns the token with which a call was made, nil if with none.
+func FromContext(ctx context.Context) *Token {
+	t, _ := ctx.Value(contextKey{}).(*Token)
+	return t
+}
