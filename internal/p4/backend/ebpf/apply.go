@@ -79,6 +79,10 @@ func (g *gen) writeApply(ti *tableInfo) {
 		f.runDefault(ti)
 	default:
 		f.search(ti)
+		if ti.outlined && !s.ConstDefault && ti.prof == nil {
+			f.runEither(ti)
+			break
+		}
 		f.t.f("u32 r = %d;", s.DefaultAction.Action)
 		f.t.f("if (v) {")
 		f.hit(ti)
@@ -89,6 +93,19 @@ func (g *gen) writeApply(ti *tableInfo) {
 	f.t.f("return r;")
 	f.t.f("}")
 	f.t.f("")
+}
+
+// runEither runs the action of the entry v or else the default, in one text.
+func (f *fn) runEither(ti *tableInfo) {
+	f.t.f("u32 hit = APPLY_HIT;")
+	f.t.f("if (v) {")
+	f.direct(ti, "v->index")
+	f.t.f("} else {")
+	f.t.f("v = &tables.%s.def[tables.%s.use & 1];", ti.c, ti.c)
+	f.t.f("hit = 0;")
+	f.t.f("}")
+	f.t.f("u32 r = v->action | hit;")
+	f.dispatch(ti, "v->action", "v", ti.spec.Actions, ti.actions)
 }
 
 // piece is a part of a key: bytes at an offset that they do not cross an eight-byte word from.
@@ -185,35 +202,72 @@ func (f *fn) bigEndian(s Slot, v val) []piece {
 	return out
 }
 
-// writeTupleSearch writes the search of a tuple space. It is a global function: the verifier looks at the loop
-// once, and not again for every way on which packets come to it. Such a function cannot return a pointer, so it
-// copies what it found.
+// writeTupleSearch writes the search of a tuple space. A global function tries the masks: the verifier looks at the
+// loop once, and not again for every way on which packets come to it. Such a function cannot return a pointer, so it
+// copies what it found. Where the verifier's time counts, it tries eight masks at a time, and the verifier looks at
+// so many rounds.
 func (g *gen) writeTupleSearch(ti *tableInfo) {
 	t := &g.funcs
-	n := ti.spec.Key.Size
-	t.f("/* The masks stand by falling priority: stop when none that follows can be better. */")
-	t.f("__noinline u32 search_%s(const struct %s_key *key, struct %s_value *found)", ti.c, ti.c, ti.c)
+	if !g.shared {
+		t.f("__noinline u32 search_%s(const struct %s_key *key, struct %s_value *found)", ti.c, ti.c, ti.c)
+		t.f("{")
+		t.f("u32 generation = tables.%s.masks & 1;", ti.c)
+		t.f("const struct %s_masks *list = bpf_map_lookup_elem(&%s_masks, &generation);", ti.c, ti.c)
+		t.f("if (!list || !key || !found)")
+		t.f("\treturn 0;")
+		// Not a number that the verifier knows: after each mask all ways through the loop then look the same to it.
+		t.f("u32 least = nothing; /* priority that is better, and so what masks with no better one have */")
+		g.tryMasks(ti, "list->m", "MAX_MASKS")
+		t.f("return least != nothing;")
+		t.f("}")
+		t.f("")
+		return
+	}
+	t.f("struct %s_eight {", ti.c)
+	t.f("struct %s_mask m[8];", ti.c)
+	t.f("};")
+	t.f("/* Tries eight masks, and returns what is least then. */")
+	t.f("__noinline u32 try_%s(const struct %s_key *key, struct %s_value *found, const struct %s_eight *list, u32 least)", ti.c, ti.c, ti.c, ti.c)
+	t.f("{")
+	t.f("if (!list || !key || !found)")
+	t.f("\treturn 0;")
+	g.tryMasks(ti, "list->m", "8")
+	t.f("return least;")
+	t.f("}")
+	t.f("")
+	t.f("static __always_inline u32 search_%s(const struct %s_key *key, struct %s_value *found)", ti.c, ti.c, ti.c)
 	t.f("{")
 	t.f("u32 generation = tables.%s.masks & 1;", ti.c)
 	t.f("const struct %s_masks *list = bpf_map_lookup_elem(&%s_masks, &generation);", ti.c, ti.c)
-	// Not a number that the verifier knows: after each mask all ways through the loop then look the same to it.
-	t.f("u32 least = nothing; /* priority that is better, and so what masks with no better one have */")
-	t.f("if (!list || !key || !found)")
+	t.f("u32 least = 0;")
+	t.f("if (!list)")
 	t.f("\treturn 0;")
-	t.f("for (u32 i = 0; i < MAX_MASKS; i++) {")
-	t.f("const struct %s_mask *m = &list->m[i];", ti.c)
+	t.f("for (u32 i = 0; i < MAX_MASKS; i += 8) {")
+	t.f("const struct %s_eight *eight = (const struct %s_eight *)&list->m[i];", ti.c, ti.c)
+	t.f("if (eight->m[0].best <= least)")
+	t.f("\tbreak;")
+	t.f("least = try_%s(key, found, eight, least);", ti.c)
+	t.f("}")
+	t.f("return least != 0;")
+	t.f("}")
+	t.f("")
+}
+
+// tryMasks writes the loop over n masks. They stand by falling priority: it stops when none that follows can be better.
+func (g *gen) tryMasks(ti *tableInfo, masks, n string) {
+	t := &g.funcs
+	t.f("for (u32 i = 0; i < %s; i++) {", n)
+	t.f("const struct %s_mask *m = &%s[i];", ti.c, masks)
 	t.f("if (m->best <= least)")
 	t.f("\tbreak;")
 	t.f("struct %s_key tuple __attribute__((aligned(8)));", ti.c)
-	for at := 0; at < n; {
-		size := 8
-		if n-at < 8 {
-			size = 4
-		}
-		word := fmt.Sprintf("u%d", 8*size)
+	size := ti.spec.Key.Size
+	for at := 0; at < size; {
+		n := min(8, size-at)
+		word := fmt.Sprintf("u%d", 8*n)
 		t.f("*(%s *)((u8 *)&tuple + %d) = *(const %s *)((const u8 *)key + %d) & *(const %s *)((const u8 *)&m->key + %d);",
 			word, at, word, at, word, at)
-		at += size
+		at += n
 	}
 	t.f("struct %s_value *v = bpf_map_lookup_elem(&%s, &tuple);", ti.c, ti.c)
 	t.f("if (v && v->priority >= least) {")
@@ -221,9 +275,6 @@ func (g *gen) writeTupleSearch(ti *tableInfo) {
 	t.f("least = v->priority + 1;")
 	t.f("}")
 	t.f("}")
-	t.f("return least != nothing;")
-	t.f("}")
-	t.f("")
 }
 
 // hit writes what happens with the entry v.

@@ -230,8 +230,12 @@ func (g *gen) writeFinish() {
 	f := g.newFn()
 	t := f.t
 	t.f("/* egress, checksums and deparser: 0, or -1 if the packet is dropped */")
-	t.f("static __always_inline int finish(ctx_t *ctx, struct state *s, u32 port)")
-	t.f("{")
+	if g.shared { // by the packet and its copies
+		f.beginGlobal("int", "finish", ", u32 port")
+	} else {
+		t.f("static __always_inline int finish(ctx_t *ctx, struct state *s, u32 port)")
+		t.f("{")
+	}
 	f.setStd("egress_port", "port")
 	f.setStd("egress_spec", "0")
 	f.setStd("packet_length", "s->length")
