@@ -27,6 +27,7 @@ type options struct {
 	p4runtime string
 	etcd      []string
 	mode      string
+	node      string
 	debug     bool
 	log       *slog.Logger
 }
@@ -38,6 +39,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.p4runtime, "p4runtime-listen", env("CATENA_P4RUNTIME_LISTEN", ""), "address of the P4Runtime server beside its unix socket (CATENA_P4RUNTIME_LISTEN)")
 	f.StringSliceVar(&o.etcd, "etcd", nil, "URLs of an etcd cluster, instead of the embedded one")
 	f.StringVar(&o.mode, "mode", env("CATENA_MODE", "tc"), "hook of the switch's ports: tc or xdp (CATENA_MODE)")
+	f.StringVar(&o.node, "node", env("CATENA_NODE", ""), "name of this host in the cloud; the host name by default (CATENA_NODE)")
 	f.BoolVar(&o.debug, "debug", false, "log more")
 }
 
@@ -52,6 +54,13 @@ func env(name, otherwise string) string {
 func (o *options) prepare() error {
 	if err := checkMode(o.mode, backbone); err != nil {
 		return err
+	}
+	if o.node == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return err
+		}
+		o.node = name
 	}
 	level := slog.LevelInfo
 	if o.debug {

@@ -172,18 +172,24 @@ func serve(ctx context.Context, o *options, ready func()) (err error) {
 		Programs: newPrograms(o.nfDir(), lib, o.log), Name: backbone, Target: "kernel (" + o.mode + ")", Ports: n.ports, Log: o.log.With("part", "fabric"),
 	})
 	st.push(fab.Close)
+	taps := agent.NewTaps(n.agent)
 	orchestrator := orch.New(orch.Config{Cloud: cloud, Node: n.agent, Fabric: fab, Store: db, Log: o.log.With("part", "orch")})
 	st.push(func() error {
 		within, done := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer done()
 		return orchestrator.Close(within)
 	})
+	keeper, err := openMirror(ctx, o, db, orchestrator, taps)
+	if err != nil {
+		return err
+	}
 	if err := orchestrator.Recover(ctx); err != nil {
 		o.log.Error("some services could not be taken up again", "error", err)
 	}
+	runMirror(ctx, keeper, taps, &st)
 	api, err := server.Start(server.Config{
 		Orchestrator: orchestrator, Socket: o.paths.Socket(), GRPC: o.grpc, HTTP: o.http, TokenFile: o.paths.TokenFile(),
-		Version: version, Cloud: "local", Log: o.log.With("part", "api"),
+		Version: version, Cloud: "local", Mirror: keeper, Log: o.log.With("part", "api"),
 	})
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"time"
 
@@ -23,21 +24,27 @@ const (
 // comes back are attached again.
 func (a *Agent) Run(ctx context.Context) error {
 	a.Resync(ctx)
+	return followLinks(ctx, a.cfg.Log, nil, func() { a.sweep(ctx) })
+}
+
+// followLinks looks at the links whenever one changes, when it is woken, and now and
+// then, until the context ends.
+func followLinks(ctx context.Context, log *slog.Logger, wake <-chan struct{}, look func()) error {
 	for ctx.Err() == nil {
-		lost, err := a.follow(ctx)
+		lost, err := followLinksOnce(ctx, wake, look)
 		if err != nil {
 			return fmt.Errorf("agent: follow links: %w", err)
 		}
 		if lost != nil {
-			a.cfg.Log.Warn("lost track of links, beginning again", "error", lost)
+			log.Warn("lost track of links, beginning again", "error", lost)
 		}
 	}
 	return nil
 }
 
-// follow looks at the links whenever one changes, until the context ends or the
-// kernel had more to say than we could read (ENOBUFS), which is returned as lost.
-func (a *Agent) follow(ctx context.Context) (lost, err error) {
+// followLinksOnce ends when the context does, or when the kernel had more to say than
+// we could read (ENOBUFS), which is returned as lost.
+func followLinksOnce(ctx context.Context, wake <-chan struct{}, look func()) (lost, err error) {
 	updates := make(chan netlink.LinkUpdate)
 	done := make(chan struct{})
 	failures := make(chan error, 1)
@@ -60,7 +67,7 @@ func (a *Agent) follow(ctx context.Context) (lost, err error) {
 			}
 		}()
 	}()
-	a.sweep(ctx) // what changed before the subscription
+	look() // what changed before the subscription
 	wait := time.NewTimer(sweepInterval)
 	defer wait.Stop()
 	settling := false
@@ -81,8 +88,10 @@ func (a *Agent) follow(ctx context.Context) (lost, err error) {
 				wait.Reset(settle)
 				settling = true
 			}
+		case <-wake:
+			look()
 		case <-wait.C:
-			a.sweep(ctx)
+			look()
 			wait.Reset(sweepInterval)
 			settling = false
 		}
@@ -147,17 +156,18 @@ func (a *Agent) sweep(ctx context.Context) {
 
 // link is what the agent needs to know of a network device.
 type link struct {
-	index int
-	state State
+	index  int
+	state  State
+	master int // index of the bridge that it is in, 0: none
 }
 
 func linkOf(l netlink.Link) link {
 	a := l.Attrs()
 	// A veth has a carrier when its other end is up, too.
 	if a.Flags&net.FlagUp != 0 && a.Flags&net.FlagRunning != 0 {
-		return link{index: a.Index, state: Up}
+		return link{index: a.Index, state: Up, master: a.MasterIndex}
 	}
-	return link{index: a.Index, state: Down}
+	return link{index: a.Index, state: Down, master: a.MasterIndex}
 }
 
 // findLink returns ok false when there is no such link.

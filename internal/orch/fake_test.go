@@ -132,7 +132,7 @@ func (l *link) CreateRouter(ctx context.Context, o service.Owner, r service.Rout
 }
 
 func (l *link) CreatePort(ctx context.Context, o service.Owner, s service.PortSpec) (service.Port, error) {
-	p := service.Port{PortSpec: s, Link: "v-" + s.Name, Netns: s.Device}
+	p := service.Port{PortSpec: s, ID: "id-" + s.Name, Link: "v-" + s.Name, Netns: s.Device}
 	return p, l.make(ctx, o, Key{service.KindPort, s.Name}, s, Key{service.KindNetwork, s.Network})
 }
 

@@ -20,6 +20,7 @@ var (
 	routerNumber  = class{"router", 4095}
 	portNumber    = class{"port", 509}
 	chainNumber   = class{"chain", 4095}
+	groupNumber   = class{"group", 4095}
 )
 
 // numbers are the numbers given to objects of all services on the switch, by
@@ -50,25 +51,33 @@ func (n numbers) clone() numbers {
 func (n numbers) assign(s *service.Service) (numbers, error) {
 	out := n.clone()
 	for _, w := range numbered(s) {
-		if _, ok := out[numberKey(w.class, s.Owner(), w.name)]; ok {
-			continue
-		}
-		used := map[uint32]bool{}
-		for k, v := range out {
-			if strings.HasPrefix(k, w.class.name+"/") {
-				used[v] = true
-			}
-		}
-		next := uint32(1)
-		for used[next] {
-			next++
-		}
-		if next > w.class.max {
+		if !out.give(w.class, s.Owner(), w.name) {
 			return nil, fmt.Errorf("the switch is full: it has room for %d %ss, and %q of service %s would be one more", w.class.max, w.class.name, w.name, s.Owner())
 		}
-		out[numberKey(w.class, s.Owner(), w.name)] = next
 	}
 	return out, nil
+}
+
+// give numbers one object of n, unless it has a number; false: there is none left.
+func (n numbers) give(c class, o service.Owner, name string) bool {
+	if _, ok := n[numberKey(c, o, name)]; ok {
+		return true
+	}
+	used := map[uint32]bool{}
+	for k, v := range n {
+		if strings.HasPrefix(k, c.name+"/") {
+			used[v] = true
+		}
+	}
+	next := uint32(1)
+	for used[next] {
+		next++
+	}
+	if next > c.max {
+		return false
+	}
+	n[numberKey(c, o, name)] = next
+	return true
 }
 
 // release takes back the numbers of an owner that none of the services needs.

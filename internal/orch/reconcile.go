@@ -471,7 +471,7 @@ func (o *Orchestrator) Recover(ctx context.Context) error {
 		work[owner] = &a
 	}
 	if _, err := o.changeNumbers(ctx, func(n numbers) (numbers, error) {
-		return n.only(func(owner service.Owner) bool { return work[owner] != nil }), nil
+		return n.only(func(owner service.Owner) bool { return work[owner] != nil || owner == service.InventoryOwner }), nil
 	}); err != nil {
 		return err
 	}

@@ -104,6 +104,14 @@ func listJSON[T any](ctx context.Context, s Store, prefix string) ([]T, error) {
 	return out, nil
 }
 
+func decodeRecord(kv KV) (Record, error) {
+	var r Record
+	if err := json.Unmarshal(kv.Value, &r); err != nil {
+		return Record{}, fmt.Errorf("store: %s cannot be read: %w", kv.Key, err)
+	}
+	return r, nil
+}
+
 // records reads what is known of a service's objects.
 func (o *Orchestrator) records(ctx context.Context, owner service.Owner) (map[Key]Record, error) {
 	list, err := listJSON[Record](ctx, o.store, objectsPrefix+owner.String()+"/")

@@ -17,10 +17,11 @@ type livePart struct {
 // switchState is what the switch was last told, by service. The fabric always
 // gets the whole of it.
 type switchState struct {
-	mu     sync.Mutex // guards parts and rules
-	parts  map[service.Owner]livePart
-	rules  []service.Rule // of the operator
-	deploy sync.Mutex     // held during a call of Fabric.Deploy
+	mu        sync.Mutex // guards parts, inventory and rules
+	parts     map[service.Owner]livePart
+	inventory *inventory     // nil: none
+	rules     []service.Rule // of the operator
+	deploy    sync.Mutex     // held during a call of Fabric.Deploy
 }
 
 // with gives the configuration in which one service has another part. A nil
@@ -47,10 +48,23 @@ func (s *switchState) with(owner service.Owner, p livePart) service.SwitchConfig
 		}
 	}
 	add(owner, p)
+	if s.inventory != nil {
+		s.inventory.extend(&cfg)
+	}
 	slices.SortFunc(cfg.Networks, func(a, b service.SwitchNetwork) int { return int(a.Number) - int(b.Number) })
 	slices.SortFunc(cfg.Chains, func(a, b service.SwitchChain) int { return int(a.Number) - int(b.Number) })
 	slices.SortFunc(cfg.Ports, func(a, b service.SwitchPort) int { return int(a.Number) - int(b.Number) })
+	slices.SortFunc(cfg.Groups, func(a, b service.SwitchGroup) int { return int(a.Number) - int(b.Number) })
 	return cfg
+}
+
+// setInventory returns the one before.
+func (s *switchState) setInventory(v *inventory) *inventory {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	previous := s.inventory
+	s.inventory = v
+	return previous
 }
 
 func (s *switchState) set(owner service.Owner, p livePart) {

@@ -46,6 +46,7 @@ type Config struct {
 	Version string // of the program
 	Commit  string
 	Cloud   string // name of the cloud driver
+	Mirror  Mirror // of Neutron's objects; nil: none
 	Log     *slog.Logger
 }
 
@@ -118,6 +119,9 @@ func Start(cfg Config) (*Server, error) {
 	catenav1.RegisterChainsServer(s.grpc, a)
 	catenav1.RegisterRulesServer(s.grpc, a)
 	catenav1.RegisterSwitchServer(s.grpc, a)
+	if cfg.Mirror != nil {
+		catenav1.RegisterMirrorServer(s.grpc, &mirrorAPI{mirror: cfg.Mirror})
+	}
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 
