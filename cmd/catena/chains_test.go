@@ -91,7 +91,7 @@ func TestChainCompile(t *testing.T) {
 		stages = append(stages, s.Name)
 	}
 	if report.Backbone != "vrouter" || report.Target != "ebpf" || len(report.Graph.Nodes) != 4 || report.NodeBits != 64 ||
-		report.Tables != 12 || strings.Join(stages, " ") != "merge compose print compile" {
+		report.Tables != 13 || strings.Join(stages, " ") != "merge compose print compile" {
 		t.Errorf("%s", out)
 	}
 	for _, name := range []string{"dc.p4", "dc.p4info.bin", "dc.c", "dc.tc.o"} {
@@ -183,7 +183,7 @@ func TestChainProgramErrors(t *testing.T) {
 		{"compile bad.sfc", `bad.sfc:1:12: error: no NF "Wall"; the library has Firewall, IDS, L2fwd, L3fwd, LB, NAT`},
 		{"verify bad.sfc", `error: no NF "Nothing"`},
 		{"compile nowhere.sfc", "nowhere.sfc"},
-		{"compile dc.sfc --backbone wall", `no backbone "wall"; there are l2, vrouter, wire`},
+		{"compile dc.sfc --backbone wall", `no backbone "wall"; there are l2, vrouter, vrouter-guard, wire`},
 		{"compile dc.sfc --target asic", `--target "asic" is unknown: use ebpf or bmv2`},
 		{"verify dc.sfc --target bmv2", `--target "bmv2" is unknown: use interp or ebpf`},
 		{"compile dc.sfc --strategy best", `--strategy "best" is unknown`},

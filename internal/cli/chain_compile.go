@@ -188,7 +188,7 @@ in the order gets copies of its tables there.`,
 		return nil
 	}
 	f.add(cmd, targets)
-	cmd.Flags().StringVar(&f.backbone, "backbone", "vrouter", "vrouter, l2 or wire")
+	cmd.Flags().StringVar(&f.backbone, "backbone", "vrouter", "vrouter, vrouter-guard, l2 or wire")
 	cmd.Flags().StringVarP(&dir, "output", "o", ".", "write into `DIR`, which is made")
 	return cmd
 }

@@ -144,12 +144,16 @@ func (c *composer) claim(kind, name string, at diag.Span) {
 }
 
 func (c *composer) claimBackbone() {
+	shared := map[*ir.Instance]bool{} // both controls may use an object
 	for _, k := range c.out.Controls() {
 		for _, t := range k.Tables {
 			c.claim("table", t.FullName, t.Span)
 		}
 		for _, i := range k.Instances {
-			c.claim(string(i.Kind), i.FullName, i.Span)
+			if !shared[i] {
+				c.claim(string(i.Kind), i.FullName, i.Span)
+			}
+			shared[i] = true
 		}
 	}
 	for _, v := range c.out.Parser.ValueSets {

@@ -13,7 +13,7 @@ import (
 )
 
 // copies says which programs copy packets, which XDP cannot.
-var copies = map[string]bool{"L2fwd": true, "l2": true, "vrouter": true}
+var copies = map[string]bool{"L2fwd": true, "l2": true, "vrouter": true, "vrouter-guard": true, "vrouter-guard-open": true}
 
 // TestKernel runs every NF's and backbone's own script in the kernel, on both hooks.
 func TestKernel(t *testing.T) {
@@ -57,6 +57,9 @@ func TestKernel(t *testing.T) {
 			t.Fatal(err)
 		}
 		run(b, "backbone/"+b+".stf", p)
+		if b == "vrouter-guard" { // which is the same for ports that are not secured
+			run(b+"-open", "backbone/vrouter.stf", p)
+		}
 	}
 }
 

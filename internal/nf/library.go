@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -53,7 +54,7 @@ type Library struct {
 }
 
 // Backbones lists the backbones' names, sorted.
-func Backbones() []string { return []string{"l2", "vrouter", "wire"} }
+func Backbones() []string { return []string{"l2", "vrouter", "vrouter-guard", "wire"} }
 
 // Open compiles the NFs that ship with the binary and those imported into dir, which
 // need not exist ("": none).
@@ -164,11 +165,20 @@ func (l *Library) Backbone(name string) (*ir.Program, error) {
 	if p := l.backbones[name]; p != nil {
 		return p, nil
 	}
-	src, err := builtin.ReadFile("backbone/" + name + ".p4")
-	if err != nil {
+	if !slices.Contains(Backbones(), name) {
 		return nil, fmt.Errorf("no backbone %q; there are %s", name, strings.Join(Backbones(), ", "))
 	}
-	p, _, diags := compile.Source("backbone/"+name+".p4", src, l.options())
+	// "vrouter-guard" is vrouter.p4 with GUARD defined.
+	base, variant, _ := strings.Cut(name, "-")
+	o := l.options()
+	if variant != "" {
+		o.Defines = []string{strings.ToUpper(variant)}
+	}
+	src, err := builtin.ReadFile("backbone/" + base + ".p4")
+	if err != nil {
+		return nil, err
+	}
+	p, _, diags := compile.Source("backbone/"+base+".p4", src, o)
 	if err := diags.Err(l.fset); err != nil {
 		return nil, fmt.Errorf("backbone %s: %w", name, err)
 	}

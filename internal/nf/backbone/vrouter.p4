@@ -1,7 +1,11 @@
 // vrouter: the backbone of a node. It knows to which network a port belongs,
 // answers ARP, forwards within a network and routes between the networks of a
 // router; in between it classifies packets into chains, whose NFs the composer
-// puts at the hook.
+// puts at the hook. What the node answers itself (DHCP, DNS, metadata) goes to the
+// CPU port.
+//
+// With GUARD defined it is the backbone vrouter-guard, which also checks what secured
+// ports send and receive.
 #include <core.p4>
 #include <v1model.p4>
 #include "headers.p4"
@@ -13,16 +17,29 @@ header packet_out_t {
     bit<7> pad;
 }
 
+// Where virtual machines ask for their metadata: 169.254.169.254.
+const bit<32> METADATA = 0xa9fea9fe;
+
+// The first 32 bits of the destination of packets to the node.
+const bit<32> NODE_MAC = 0x02ca7e00;
+
 struct vrouter_metadata_t {
     bit<16> network;
     bit<16> router;
     bit<1>  routed;
 }
 
+#ifdef GUARD
+#include "guard_types.p4"
+#endif
+
 struct metadata {
     @shared l4_t l4;
     sfc_t        sfc;
     vrouter_metadata_t vrouter;
+#ifdef GUARD
+    guard_t guard;
+#endif
 }
 
 struct headers {
@@ -34,6 +51,10 @@ struct headers {
     tcp_t        tcp;
     udp_t        udp;
 }
+
+#ifdef GUARD
+#include "guard.p4"
+#endif
 
 parser VrouterParser(packet_in packet, out headers hdr, inout metadata meta,
                      inout standard_metadata_t standard_metadata) {
@@ -74,10 +95,42 @@ parser VrouterParser(packet_in packet, out headers hdr, inout metadata meta,
         }
     }
 
+#ifdef GUARD
+    // Errors quote the packet that they are about: only its beginning is looked at, it
+    // stays payload.
+    state parse_icmp {
+        packet.extract(hdr.icmp);
+        transition select(hdr.icmp.icmp_type) {
+            3: parse_quoted;
+            11: parse_quoted;
+            12: parse_quoted;
+            default: accept;
+        }
+    }
+
+    state parse_quoted {
+        quoted_t quoted = packet.lookahead<quoted_t>();
+        transition select(quoted.ihl) {
+            5: keep_quoted;
+            default: accept;
+        }
+    }
+
+    state keep_quoted {
+        quoted_t quoted = packet.lookahead<quoted_t>();
+        meta.guard.quoted_protocol = quoted.protocol;
+        meta.guard.quoted_src = quoted.src_addr;
+        meta.guard.quoted_dst = quoted.dst_addr;
+        meta.guard.quoted_src_port = quoted.src_port;
+        meta.guard.quoted_dst_port = quoted.dst_port;
+        transition accept;
+    }
+#else
     state parse_icmp {
         packet.extract(hdr.icmp);
         transition accept;
     }
+#endif
 
     state parse_tcp {
         packet.extract(hdr.tcp);
@@ -110,10 +163,38 @@ control VrouterIngress(inout headers hdr, inout metadata meta,
         meta.vrouter.network = network;
     }
 
+#ifdef GUARD
+    // The port is secured: it sends as mac and address, and what its policy allows.
+    action set_secured(bit<16> network, bit<32> policy, bit<48> mac, bit<32> address) {
+        meta.vrouter.network = network;
+        meta.guard.policy = policy;
+        meta.guard.mac = mac;
+        meta.guard.address = address;
+    }
+
+    // What else a secured port may send as.
+    table pairs {
+        key = {
+            standard_metadata.ingress_port: exact @name("port");
+            hdr.ethernet.src_addr:          exact @name("mac");
+            meta.guard.sender:              lpm   @name("address");
+        }
+        actions = { NoAction; drop; }
+        default_action = drop();
+        size = 8192;
+    }
+
+    Guard() guard;
+#endif
+
     // Which network a port belongs to. A packet from any other port is dropped.
     table ports {
         key = { standard_metadata.ingress_port: exact @name("port"); }
+#ifdef GUARD
+        actions = { set_network; set_secured; drop; }
+#else
         actions = { set_network; drop; }
+#endif
         default_action = drop();
         size = 512;
     }
@@ -140,6 +221,26 @@ control VrouterIngress(inout headers hdr, inout metadata meta,
         actions = { arp_reply; NoAction; }
         default_action = NoAction();
         size = 65536;
+    }
+
+    // The packet is for the node. Its destination MAC address, which nothing needs any
+    // more, says which port it comes from.
+    action to_node() {
+        hdr.ethernet.dst_addr = NODE_MAC ++ (bit<16>)standard_metadata.ingress_port;
+        standard_metadata.egress_spec = PORT_CPU;
+    }
+
+    // What the node answers, by network.
+    table services {
+        key = {
+            meta.vrouter.network: exact @name("network");
+            hdr.ipv4.dst_addr:    exact @name("dst_addr");
+            hdr.ipv4.protocol:    exact @name("protocol");
+            meta.l4.dst_port:     exact @name("dst_port");
+        }
+        actions = { to_node; NoAction; }
+        default_action = NoAction();
+        size = 16384;
     }
 
     // Packets of each chain, by its number.
@@ -248,6 +349,46 @@ control VrouterIngress(inout headers hdr, inout metadata meta,
         if (standard_metadata.egress_spec == PORT_DROP) {
             return;
         }
+#ifdef GUARD
+        if (meta.guard.policy != 0) {
+            // A client that has no address yet: it asks for one, or whether one is free.
+            bool unnamed = false;
+            bool ruled = false; // the rules say whether it passes
+            if (hdr.arp.isValid()) {
+                meta.guard.sender = hdr.arp.sender_ip;
+                unnamed = hdr.arp.sender_ip == 0;
+                if (hdr.arp.sender_mac != hdr.ethernet.src_addr) {
+                    drop();
+                    return;
+                }
+            } else if (hdr.ipv4.isValid()) {
+                meta.guard.sender = hdr.ipv4.src_addr;
+                bool client = hdr.udp.isValid() && hdr.udp.src_port == 68 && hdr.udp.dst_port == 67;
+                unnamed = client && hdr.ipv4.src_addr == 0;
+                ruled = !client;
+                if (hdr.udp.isValid() && hdr.udp.src_port == 67 && hdr.udp.dst_port == 68) {
+                    drop(); // a DHCP server
+                    return;
+                }
+            } else {
+                drop();
+                return;
+            }
+            if (hdr.ethernet.src_addr != meta.guard.mac || meta.guard.sender != meta.guard.address && !unnamed) {
+                if (pairs.apply().miss) {
+                    return;
+                }
+            }
+            if (ruled) {
+                bool pass;
+                guard.apply(hdr, meta, standard_metadata.ingress_port, meta.guard.policy, false, pass);
+                if (!pass) {
+                    drop();
+                    return;
+                }
+            }
+        }
+#endif
         if (hdr.arp.isValid()) {
             if (hdr.arp.opcode == 1 && arp.apply().hit) {
                 return;
@@ -255,6 +396,11 @@ control VrouterIngress(inout headers hdr, inout metadata meta,
         } else {
             // A packet with IP options is neither chained nor routed.
             if (hdr.ipv4.isValid() && hdr.ipv4.ihl == 5) {
+                if (hdr.ipv4.dst_addr == METADATA || meta.l4.dst_port == 53 || meta.l4.dst_port == 67) {
+                    if (services.apply().hit) {
+                        return;
+                    }
+                }
                 classifier.apply();
                 @hook { }
                 if (standard_metadata.egress_spec != PORT_NONE || standard_metadata.mcast_grp != 0) {
@@ -277,12 +423,46 @@ control VrouterIngress(inout headers hdr, inout metadata meta,
 
 control VrouterEgress(inout headers hdr, inout metadata meta,
                       inout standard_metadata_t standard_metadata) {
+#ifdef GUARD
+    bit<32> policy = 0;
+
+    action protect(bit<32> by) {
+        policy = by;
+    }
+
+    table secured {
+        key = { standard_metadata.egress_port: exact @name("port"); }
+        actions = { protect; NoAction; }
+        default_action = NoAction();
+        size = 512;
+    }
+
+    Guard() guard;
+#endif
+
     apply {
         // A flooded packet does not return to where it came from.
         if (standard_metadata.mcast_grp != 0 &&
             standard_metadata.egress_port == standard_metadata.ingress_port) {
             mark_to_drop(standard_metadata);
         }
+#ifdef GUARD
+        // What the node sends is its own: DHCP, DNS, metadata.
+        else if (standard_metadata.ingress_port != PORT_CPU) {
+            secured.apply();
+            if (policy != 0 && !hdr.arp.isValid()) {
+                bool pass = false;
+                if (hdr.udp.isValid() && hdr.udp.src_port == 67 && hdr.udp.dst_port == 68) {
+                    pass = true;
+                } else if (hdr.ipv4.isValid()) {
+                    guard.apply(hdr, meta, standard_metadata.egress_port, policy, true, pass);
+                }
+                if (!pass) {
+                    mark_to_drop(standard_metadata);
+                }
+            }
+        }
+#endif
     }
 }
 
