@@ -344,7 +344,7 @@ func (g *gen) control(name string) *Node {
 	case "ig":
 		body = append(body, drop(text("stmt", "        sm.egress_spec = ¤;\n", g.leaf(bitType(9)))))
 	case "vc", "cc":
-		n = g.n(4)
+		n = 0 // v1model allows nothing else there
 		body = append(body, g.checksums(name)...)
 	}
 	budget := n * 2
@@ -358,7 +358,7 @@ func (g *gen) control(name string) *Node {
 	return text("", "control "+strings.ToUpper(name)+"("+params+") {\n¤    apply {\n¤    }\n}\n", list(locals...), list(body...))
 }
 
-// deparser emits the headers in an order of its own, some only under a condition.
+// deparser emits the headers in an order of its own.
 func (g *gen) deparser() *Node {
 	old := g.s
 	g.s = &scope{places: []place{{"hdr", g.hdr, false}}, control: "dp", pure: 1}
@@ -371,9 +371,6 @@ func (g *gen) deparser() *Node {
 			e := text("stmt", "        packet.emit(hdr."+f.name+");\n")
 			if f.t.kind == stack && g.one(4) {
 				e = text("stmt", fmt.Sprintf("        packet.emit(hdr.%s[%d]);\n", f.name, g.n(f.t.size)))
-			}
-			if g.one(8) {
-				e = text("stmt", "        if (¤) {\n¤        }\n", g.expr(boolType, 1), e)
 			}
 			out = append(out, drop(e))
 		}

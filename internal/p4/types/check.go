@@ -111,6 +111,7 @@ func (c *checker) decl(d syntax.Decl) {
 	case *syntax.Typedef:
 		c.typedefDecl(d)
 	case *syntax.ErrorDecl:
+		c.wantMembers(d, len(d.Members))
 		for _, m := range d.Members {
 			if c.errSet[m.Text] {
 				c.errorf(m.Span(), CodeDuplicate, "error %s is declared twice", m.Text)
@@ -120,6 +121,7 @@ func (c *checker) decl(d syntax.Decl) {
 			c.info.errors = append(c.info.errors, m.Text)
 		}
 	case *syntax.MatchKindDecl:
+		c.wantMembers(d, len(d.Members))
 		for _, m := range d.Members {
 			c.declare(&object{kind: objMatchKind, name: m.Text, span: m.Span(), typ: MatchKind, decl: d, value: ErrVal(m.Text)})
 			c.info.kinds = append(c.info.kinds, m.Text)
@@ -146,6 +148,14 @@ func (c *checker) decl(d syntax.Decl) {
 		c.instantiation(d)
 	case *syntax.Var:
 		c.varDecl(d)
+	}
+}
+
+// wantMembers complains about an enum, error or match_kind without members, which the
+// grammar does not have.
+func (c *checker) wantMembers(d syntax.Decl, n int) {
+	if n == 0 {
+		c.errorf(nodeSpan(d), CodeIllFormed, "a declaration of an enum, of errors or of match kinds needs at least one member")
 	}
 }
 

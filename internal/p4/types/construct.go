@@ -153,15 +153,23 @@ func (c *checker) instantiation(d *syntax.Instantiation) {
 // its extern.
 func (c *checker) implementations(d *syntax.Instantiation, x *Extern) {
 	given := map[string]bool{}
+	var methods []*syntax.Function
+	outer := c.scope
+	c.push()
 	for _, m := range d.Members {
-		f, ok := m.(*syntax.Function)
-		if !ok {
-			c.decl(m)
+		if f, ok := m.(*syntax.Function); ok {
+			methods = append(methods, f)
 			continue
 		}
+		c.decl(m)
+	}
+	// A method sees what is at top level and in the instance, not the block around it.
+	c.scope.outer = outer.top()
+	for _, f := range methods {
 		given[f.Name.Text] = true
 		c.implementation(f, x)
 	}
+	c.scope = outer
 	for _, m := range x.info.decl.Methods {
 		if m.Abstract && !given[m.Name.Text] {
 			c.errorf(d.Name.Span(), CodeAbstract, "%s does not implement the abstract method %s of %s", d.Name.Text, m.Name.Text, x).Note(m.Name.Span(), "declared here")

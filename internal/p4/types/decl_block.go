@@ -21,6 +21,8 @@ func (c *checker) beginBlock(d syntax.Decl, kind blockKind, owner paramOwner, tp
 	c.typeParams(tparams)
 	info.params = c.params(params, owner)
 	info.ctor = c.params(ctor, ofCtor)
+	c.noOptional(info.params, string(owner))
+	c.noOptional(info.ctor, string(owner))
 	c.ctx = context{block: info}
 	return o, info
 }

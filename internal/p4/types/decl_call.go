@@ -1,6 +1,8 @@
 package types
 
 import (
+	"fmt"
+
 	"github.com/catena-nfv/catena/internal/p4/syntax"
 )
 
@@ -51,6 +53,16 @@ func (c *checker) params(list []*syntax.Param, owner paramOwner) []*Param {
 	return out
 }
 
+// noOptional complains about @optional parameters of what the program itself implements
+// (P4_16 1.2.5, section 6.8.2).
+func (c *checker) noOptional(params []*Param, what string) {
+	for _, p := range params {
+		if p.Optional {
+			c.errorf(p.Decl.Span(), CodeParameter, "parameter %s: a %s has no @optional parameters; only packages, externs, and the types of parsers and controls have", p.Name, what)
+		}
+	}
+}
+
 func (c *checker) paramDefault(d *syntax.Param, p *Param, owner paramOwner) {
 	if d.Dir == syntax.DirOut || d.Dir == syntax.DirInOut {
 		c.errorf(d.Default.Span(), CodeParameter, "parameter %s: an %s parameter has no default", p.Name, d.Dir)
@@ -81,11 +93,8 @@ func (c *checker) paramProblem(p *Param, owner paramOwner) string {
 		if p.Dir != syntax.DirNone {
 			return "an object is passed without a direction"
 		}
-		if u.info.kind == packageBlock && owner != ofPackage && owner != ofCtor {
-			return "a package can be an argument of a package only"
-		}
-		if owner == ofAction || owner == ofFunction {
-			return string("a " + owner + " takes no " + paramOwner(u.info.kind))
+		if owner != ofPackage && owner != ofCtor {
+			return fmt.Sprintf("a %s can be an argument of a constructor only", u.info.kind)
 		}
 	case Basic:
 		switch u {
@@ -178,6 +187,12 @@ func (c *checker) externObject(d *syntax.ExternObject) {
 			}
 			c.signature(s, m.Return, m.TypeParams, m.Params, ofExtern)
 			sigs := info.methods[m.Name.Text]
+			for _, old := range sigs {
+				if old.abstract || m.Abstract {
+					c.errorf(m.Name.Span(), CodeAbstract, "abstract method %s cannot be overloaded", m.Name.Text).Note(nodeSpan(old.decl), "the other one")
+					break
+				}
+			}
 			c.overload(&sigs, s)
 			info.methods[m.Name.Text] = sigs
 		}
@@ -203,6 +218,7 @@ func (c *checker) functionDecl(d *syntax.Function) {
 	s.object = o
 	c.push()
 	c.signature(s, d.Return, d.TypeParams, d.Params, ofFunction)
+	c.noOptional(s.params, "function")
 	inner := c.scope
 	c.pop()
 	c.declare(o)
@@ -240,6 +256,7 @@ func (c *checker) actionDecl(d *syntax.Action) {
 	s.object = o
 	c.push()
 	s.params = c.params(d.Params, ofAction)
+	c.noOptional(s.params, "action")
 	inner := c.scope
 	c.pop()
 	c.declare(o)

@@ -62,11 +62,10 @@ func fieldProblem(kind syntax.StructKind, t Type) string {
 		case Void, MatchKind, DontCare:
 			return "it has no values"
 		case String:
-			if kind != syntax.KindStruct {
-				return "no packet can carry one"
-			}
-			return ""
+			return "no packet can carry one"
 		}
+	case *List:
+		return "a list is a compile-time value"
 	case *Extern, *Block:
 		return "it is an object"
 	case *TypeParam, *infer:
@@ -110,6 +109,7 @@ func headerFieldProblem(t Type) string {
 }
 
 func (c *checker) enumDecl(d *syntax.Enum) *object {
+	c.wantMembers(d, len(d.Members))
 	o := &object{kind: objType, name: d.Name.Text, span: d.Name.Span(), decl: d}
 	seen := map[string]syntax.NamedValue{}
 	dup := func(m syntax.NamedValue) bool {
@@ -196,7 +196,7 @@ func (c *checker) typedefDecl(d *syntax.Typedef) {
 		} else if under != Bad {
 			t = &Newtype{Decl: d, Under: under}
 		}
-	} else if b, ok := resolved(t).(Basic); ok && (b == Void || b == DontCare) {
+	} else if b, ok := resolved(t).(Basic); ok && (b == Void || b == DontCare || b == String || b == MatchKind) {
 		c.errorf(d.Name.Span(), CodeIllFormed, "%s cannot be given a name", b)
 		t = Bad
 	}
@@ -209,7 +209,7 @@ func newtypeProblem(t Type) string {
 	case *Bits, *Newtype, *SerEnum, *TypeParam:
 		return ""
 	case Basic:
-		if t == Bool || t == Bad || t == Error {
+		if t == Bool || t == Bad {
 			return ""
 		}
 	}

@@ -151,6 +151,7 @@ func (l *lowerer) program() {
 	l.prog.Egress = l.mainControl(insts[3], 3)
 	l.prog.ComputeChecksum = l.mainControl(insts[4], 2)
 	l.prog.Deparser = l.mainControl(insts[5], 0)
+	l.placement()
 }
 
 // packageArg elaborates an argument of the package: a constructor call.

@@ -47,7 +47,7 @@ func (l *lowerer) externInstance(inst *instance, x *Extern, ci *callInfo, span d
 		n.Size, n.IndexWidth = size(0), index(1)
 		t := l.subst(x.Args[0])
 		n.Elem = l.types.lower(t)
-		if _, ok := ir.ScalarBits(n.Elem); !ok {
+		if _, ok := ir.ScalarBits(n.Elem); !ok || resolved(t) == Int {
 			l.fail(span, CodeUnsupported, "register %s: v1model keeps numbers and bools in registers, not %s", inst.name, t)
 		}
 	case ir.KindFlowState:

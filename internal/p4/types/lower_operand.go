@@ -214,12 +214,13 @@ func (l *lowerer) convertList(o *operand, to Type, span diag.Span) *operand {
 
 // part gives element i of a struct, header, union, stack or tuple.
 func (l *lowerer) part(o *operand, i int, span diag.Span) *operand {
+	if o.list {
+		return o.elems[i] // a list<T> knows its parts only here
+	}
 	name, t := elemAt(o.t, i)
 	switch {
 	case o.dots:
 		return l.constant(zeroValue(t), t, span)
-	case o.list:
-		return o.elems[i]
 	case o.invalid:
 		return l.constant(zeroValue(t), t, span)
 	}

@@ -72,6 +72,9 @@ func (l *lowerer) tableKeys(ti *tableInst) {
 	for _, k := range ti.info.keys {
 		span := k.elem.Expr.Span()
 		t := l.subst(k.typ)
+		if k.elem.Annots.Get("name") == nil && !l.nameable(k.elem.Expr) {
+			l.errorf(span, CodeNames, "a key that is computed has no name for the control plane; give it one: %s: %s @name(\"…\")", syntax.PrintExpr(k.elem.Expr), k.match)
+		}
 		key := &ir.Key{
 			Type: l.types.lower(t), TypeName: newtypeName(t), Match: ir.MatchKind(k.match),
 			Name: keyName(k.elem), Annotations: l.annots(k.elem.Annots), Span: span,
@@ -97,6 +100,28 @@ func (l *lowerer) tableKeys(ti *tableInst) {
 			}
 		}
 	}
+}
+
+// nameable reports whether a key's expression gives it a control-plane name (P4_16 1.2.5,
+// section 18.3.2.2).
+func (l *lowerer) nameable(e syntax.Expr) bool {
+	switch e := e.(type) {
+	case *syntax.PathExpr, *syntax.IntLit, *syntax.BoolLit:
+		return true
+	case *syntax.Member:
+		return l.nameable(e.X)
+	case *syntax.Index:
+		return l.nameable(e.X) && l.nameable(e.Index)
+	case *syntax.Slice:
+		return l.nameable(e.X)
+	case *syntax.Call:
+		ci := l.info.calls[e]
+		return ci != nil && ci.builtin == "isValid"
+	case *syntax.Binary:
+		return e.Op == syntax.OpAnd && l.nameable(e.X) // a mask, as P4_14 had them
+	}
+	_, typeName := l.info.types[e].(*TypeRef)
+	return typeName
 }
 
 // keyName is the control-plane name of a key: its @name, or the expression as written.

@@ -52,7 +52,7 @@ func (c *checker) resolveType(t syntax.Type, bare bool) Type {
 		tt := &Tuple{}
 		for _, e := range t.Elems {
 			et := c.resolveArg(e)
-			if why := c.noElement(et); why != "" {
+			if why := noMember(et); why != "" {
 				c.errorf(e.Span(), CodeIllFormed, "a tuple cannot have an element of type %s: %s", et, why)
 				et = Bad
 			}
@@ -61,7 +61,7 @@ func (c *checker) resolveType(t syntax.Type, bare bool) Type {
 		return tt
 	case *syntax.ListType:
 		et := c.resolveArg(t.Elem)
-		if why := c.noElement(et); why != "" {
+		if why := noElement(et); why != "" {
 			c.errorf(t.Elem.Span(), CodeIllFormed, "a list cannot have elements of type %s: %s", et, why)
 			et = Bad
 		}
@@ -72,8 +72,24 @@ func (c *checker) resolveType(t syntax.Type, bare bool) Type {
 	return Bad
 }
 
-// noElement says why a type can be no part of a tuple or list, or "".
-func (c *checker) noElement(t Type) string {
+// noMember says why a type can be no part of a tuple, or "" (P4_16 1.2.5, section 7.2.8).
+func noMember(t Type) string {
+	switch u := resolved(t).(type) {
+	case Basic:
+		switch u {
+		case Int:
+			return "int has no width"
+		case String:
+			return "no packet can carry one"
+		}
+	case *List:
+		return "a list is a compile-time value"
+	}
+	return noElement(t)
+}
+
+// noElement says why a type can be no part of a list, or "".
+func noElement(t Type) string {
 	switch u := resolved(t).(type) {
 	case Basic:
 		if u == Void || u == MatchKind {
