@@ -21,8 +21,12 @@ import (
 	"github.com/catena-nfv/catena/internal/service"
 )
 
-// backbone is what the NFs of chains are composed with on a node.
-const backbone = "vrouter"
+// What the NFs of chains are composed with on a node: the second where ports are
+// secured.
+const (
+	backbone = "vrouter"
+	guarded  = "vrouter-guard"
+)
 
 // programs makes the fabric's programs from the NF library, also from NFs that are
 // imported while the controller runs.
@@ -84,8 +88,12 @@ func (p *programs) Version() string {
 
 func (p *programs) NFs() []service.NFInfo { return p.current().NFs() }
 
-func (p *programs) Compose(g chain.Graph) (string, int, error) {
-	c, err := composeWith(p.current(), backbone, g, compose.Options{})
+func (p *programs) Compose(g chain.Graph, guard bool) (string, int, error) {
+	name := backbone
+	if guard {
+		name = guarded
+	}
+	c, err := composeWith(p.current(), name, g, compose.Options{})
 	if err != nil {
 		return "", 0, err
 	}

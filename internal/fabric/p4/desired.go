@@ -36,7 +36,10 @@ const (
 )
 
 // backboneTables are the backbone's tables in the order in which they are written.
-var backboneTables = []string{tableGateways, tableARP, tableRoutes, tableHosts, tableClassifier, tablePorts}
+var backboneTables = []string{
+	controlFromPort + ".remotes", controlFromPort + ".rules", controlToPort + ".remotes", controlToPort + ".rules", tablePairs, tableSecured,
+	tableServices, tableGateways, tableARP, tableRoutes, tableHosts, tableClassifier, tablePorts,
+}
 
 // desired returns the entities that make the switch do what the configuration
 // says, in an order in which they may be written: what sends packets somewhere
@@ -59,6 +62,14 @@ func desired(cfg service.SwitchConfig, d deployment, lib library) ([]client.Enti
 		return nil, err
 	}
 	b.floods()
+	all, of, err := policies(cfg)
+	if err != nil {
+		return nil, err
+	}
+	b.guards(all, of)
+	if err := b.services(); err != nil {
+		return nil, err
+	}
 	b.gateways()
 	if err := b.hosts(); err != nil {
 		return nil, err
@@ -67,10 +78,7 @@ func desired(cfg service.SwitchConfig, d deployment, lib library) ([]client.Enti
 		return nil, err
 	}
 	for _, p := range cfg.Ports {
-		b.entry(client.Entry{
-			Table: tablePorts, Match: map[string]target.Match{"port": exactly(number(uint64(p.Number)))},
-			Action: actionSetNetwork, Params: map[string][]byte{"network": number(uint64(p.Network))},
-		})
+		b.port(p, of)
 	}
 	return b.out, nil
 }
@@ -172,10 +180,7 @@ func (b *builder) gateways() {
 			continue
 		}
 		ip, mac := n.Gateway.As4(), n.GatewayMAC
-		b.entry(client.Entry{
-			Table: tableARP, Match: map[string]target.Match{"network": b.network(n.Number), "address": exactly(ip[:])},
-			Action: actionARPReply, Params: map[string][]byte{"mac": mac[:]},
-		})
+		b.resolves(n.Number, n.Gateway, mac)
 		b.entry(client.Entry{
 			Table:  tableRoutes,
 			Match:  map[string]target.Match{"router": exactly(number(uint64(n.Router))), "dst_addr": {Value: ip[:], PrefixLen: 32}},
@@ -204,23 +209,18 @@ func (b *builder) hosts() error {
 			Table: tableHosts, Match: map[string]target.Match{"network": b.network(n.Number), "mac": exactly(mac[:])},
 			Action: actionForward, Params: map[string][]byte{"port": port},
 		})
-		if !p.Port.IP.Addr().Is4() {
-			continue
+		for _, a := range addressesOf(p) {
+			b.resolves(n.Number, a, p.Port.MAC)
+			if n.Router == 0 {
+				continue
+			}
+			ip, gw := a.As4(), n.GatewayMAC
+			b.entry(client.Entry{
+				Table:  tableRoutes,
+				Match:  map[string]target.Match{"router": exactly(number(uint64(n.Router))), "dst_addr": {Value: ip[:], PrefixLen: 32}},
+				Action: actionRoute, Params: map[string][]byte{"port": port, "src_mac": gw[:], "dst_mac": mac[:]},
+			})
 		}
-		ip := p.Port.IP.Addr().As4()
-		b.entry(client.Entry{
-			Table: tableARP, Match: map[string]target.Match{"network": b.network(n.Number), "address": exactly(ip[:])},
-			Action: actionARPReply, Params: map[string][]byte{"mac": mac[:]},
-		})
-		if n.Router == 0 {
-			continue
-		}
-		gw := n.GatewayMAC
-		b.entry(client.Entry{
-			Table:  tableRoutes,
-			Match:  map[string]target.Match{"router": exactly(number(uint64(n.Router))), "dst_addr": {Value: ip[:], PrefixLen: 32}},
-			Action: actionRoute, Params: map[string][]byte{"port": port, "src_mac": gw[:], "dst_mac": mac[:]},
-		})
 	}
 	return nil
 }

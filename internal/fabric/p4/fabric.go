@@ -24,8 +24,9 @@ type Programs interface {
 	// Version is another when a graph may give another text than before.
 	Version() string
 	// Compose returns the v1model text of the backbone with the NFs of a graph, and
-	// how many nodes the classifier's bitmap has room for.
-	Compose(g chain.Graph) (text string, nodeBits int, err error)
+	// how many nodes the classifier's bitmap has room for. With guard the backbone
+	// checks secured ports.
+	Compose(g chain.Graph, guard bool) (text string, nodeBits int, err error)
 }
 
 // Config of a fabric. Connect and Programs must be set.
@@ -200,13 +201,15 @@ func (f *Fabric) merge(cfg service.SwitchConfig, st *stages) (next deployment, l
 	if err != nil {
 		return next, false, err
 	}
-	fits := sameNodes(f.running, &next)
+	// A program that can check ports stays until another one is needed anyway.
+	next.Guard = needsGuard(cfg) || sameNodes(f.running, &next) && f.running.Guard
+	fits := sameProgram(f.running, &next)
 	if fits && f.current == version {
 		return next, false, nil
 	}
-	if f.composed.version != version || !sameNodes(f.composed.of, &next) {
+	if f.composed.version != version || !sameProgram(f.composed.of, &next) {
 		err = st.run("compose", func() (string, error) {
-			text, bits, err := f.cfg.Programs.Compose(next.Graph)
+			text, bits, err := f.cfg.Programs.Compose(next.Graph, next.Guard)
 			if err != nil {
 				return "", err
 			}

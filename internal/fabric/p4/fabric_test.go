@@ -49,9 +49,13 @@ type programs struct {
 
 func (p *programs) NFs() []service.NFInfo { return p.lib.NFs() }
 func (p *programs) Version() string       { return "v" + p.version }
-func (p *programs) Compose(g chain.Graph) (string, int, error) {
+func (p *programs) Compose(g chain.Graph, guard bool) (string, int, error) {
 	p.count++
-	b, err := p.lib.Backbone("vrouter")
+	backbone := "vrouter"
+	if guard {
+		backbone = "vrouter-guard"
+	}
+	b, err := p.lib.Backbone(backbone)
 	if err != nil {
 		return "", 0, err
 	}

@@ -18,6 +18,8 @@ type deployment struct {
 	Requests map[int]string `json:"requests"`
 	// NodeBits is how many nodes the classifier's bitmap has room for.
 	NodeBits int `json:"node_bits"`
+	// Guard tells that the backbone checks secured ports.
+	Guard bool `json:"guard,omitempty"`
 }
 
 // parseChain parses a chain's request; tables counts the tables of an NF.
@@ -141,7 +143,10 @@ func pruned(g, deployed chain.Graph) chain.Graph {
 	return g
 }
 
-// sameNodes reports whether two deployments have the same program.
+// sameProgram reports whether two deployments have the same program.
+func sameProgram(a, b *deployment) bool { return sameNodes(a, b) && a.Guard == b.Guard }
+
+// sameNodes reports whether two deployments have the same nodes and loops.
 func sameNodes(a, b *deployment) bool {
 	if a == nil || b == nil {
 		return false
