@@ -368,8 +368,8 @@ func (g *gen) assemble() string {
 	g.stateStruct()
 	var b strings.Builder
 	fmt.Fprintf(&b, "/* %s: generated from P4 */\n", strings.ReplaceAll(g.p.Name, "*/", ""))
-	if g.shared {
-		b.WriteString("#ifndef STATE_IN_MAP\n#define STATE_IN_MAP\n#endif\n")
+	if hooks := g.stateInMap(); hooks != "" {
+		fmt.Fprintf(&b, "#if %s && !defined(STATE_IN_MAP)\n#define STATE_IN_MAP\n#endif\n", hooks)
 	}
 	b.WriteString(prelude)
 	fmt.Fprintf(&b, "\n#define MAX_DEPTH %d /* bytes of headers */\n#define MAX_MASKS %d\n#define MAX_REPLICAS %d\n#define KEEP_FRONT %d\n\n", maxDepth, MaxMasks, MaxReplicas, btoi(g.repeats()))

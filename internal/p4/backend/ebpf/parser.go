@@ -533,8 +533,7 @@ func (g *gen) writeParser() {
 	}
 	t := &g.funcs
 	t.f("/* parser %s */", g.p.Parser.Name)
-	t.f("static __always_inline void parse(ctx_t *ctx, struct state *s)")
-	t.f("{")
+	g.beginBlock("parse")
 	t.f("u8 *data = (u8 *)(long)ctx->data;")
 	t.f("u8 *end = (u8 *)(long)ctx->data_end;")
 	t.f("u32 off = 0;")
@@ -561,8 +560,7 @@ func (g *gen) writeParser() {
 	if p := g.std("parser_error"); p != "" {
 		t.f("%s = error;", p)
 	}
-	t.f("}")
-	t.f("")
+	g.endBlock()
 }
 
 // findPlaces finds the headers that lie at the same place in every packet that has them, and stay there.

@@ -9,7 +9,7 @@ import (
 // maxInline is up to how many places of a program apply tables inline. Where there are more, such as in a program with
 // many chains, tables that are applied in several places become functions: clang and the verifier take their time for
 // each copy of the text.
-const maxInline = 32
+const maxInline = 24
 
 // share finds what packets' ways through the program have in common, and makes it functions. They are global: the
 // verifier looks at each of them once. The state of a packet is then in memory anyway, and in a map the verifier
@@ -58,6 +58,72 @@ func (f *fn) beginGlobal(result, name, params string) {
 	f.t.f(`asm volatile("" : "+r"(ctx), "+r"(s));`)
 	f.t.f("if (!s)")
 	f.t.f("\treturn 0;")
+}
+
+// beginBlock begins the function of the parser or the ingress. Called once, it is inlined; but where it is large, clang
+// would go over it once for itself and again for each function that it is inlined into.
+func (g *gen) beginBlock(name string) {
+	if g.shared {
+		(&fn{g: g, t: &g.funcs}).beginGlobal("int", name, "")
+		return
+	}
+	g.funcs.f("static __always_inline void %s(ctx_t *ctx, struct state *s)", name)
+	g.funcs.f("{")
+}
+
+// leaveBlock is the text that leaves it.
+func (g *gen) leaveBlock() string {
+	if g.shared {
+		return "return 0;"
+	}
+	return "return;"
+}
+
+func (g *gen) endBlock() {
+	if g.shared {
+		g.funcs.f("return 0;")
+	}
+	g.funcs.f("}")
+	g.funcs.f("")
+}
+
+// largeState is from how many bytes on the state of a packet that is copied does not fit the stack with all else: clang
+// need not find out.
+const largeState = 256
+
+// stateInMap is the preprocessor's condition on which the state of a packet is in a map from the start; "" if clang
+// shall try the stack first.
+func (g *gen) stateInMap() string {
+	size := sizeOf(g.p.Hdr.Type) + sizeOf(g.p.Meta.Type) + sizeOf(g.p.Std.Type)
+	for _, c := range g.p.Controls() {
+		for _, v := range c.Locals {
+			size += sizeOf(v.Type)
+		}
+	}
+	switch {
+	case g.shared:
+		return "1"
+	case g.copies() && size >= largeState:
+		return "defined(TARGET_TC)"
+	}
+	return ""
+}
+
+// sizeOf is about how many bytes a value takes in C.
+func sizeOf(t ir.Type) int {
+	switch t := t.(type) {
+	case *ir.Stack:
+		return 4 + t.Size*sizeOf(t.Elem)
+	case *ir.Varbit:
+		return 4 + 8*words(t.Max)
+	case *ir.Header, *ir.Union, *ir.Struct:
+		n := 0
+		for _, f := range ir.FieldsOf(t) {
+			n += sizeOf(f.Type)
+		}
+		return n
+	}
+	return cbytes(width(t))
 }
 
 // writeSharedCounters writes a function for each counter that many places count in.

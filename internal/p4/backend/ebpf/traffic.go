@@ -33,6 +33,13 @@ func (g *gen) writeControls() {
 		}
 		f := g.newFn()
 		f.t.f("/* control %s */", x.c.Name)
+		if x.c == g.p.Ingress {
+			f.exit = g.leaveBlock()
+			g.beginBlock(x.name)
+			f.block(x.c.Body)
+			g.endBlock()
+			continue
+		}
 		ret := "void"
 		f.exit = "return;"
 		if x.c == g.p.ComputeChecksum {
