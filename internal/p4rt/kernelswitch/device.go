@@ -26,7 +26,7 @@ type Config struct {
 	Compile func(ctx context.Context, text []byte) (*ir.Program, *diag.FileSet, error)
 	// Optimize prepares a program for the back end; nil leaves it as it is.
 	Optimize func(*ir.Program) (*ir.Program, error)
-	// CacheDir keeps compiled objects; "" means none.
+	// CacheDir keeps what the compilers made, by content; "" means none.
 	CacheDir string
 	// Progress is told what is being done, nil for nobody: "generate", "clang",
 	// "load", "attach".
@@ -56,32 +56,50 @@ func (d *Device) Inject(ctx context.Context, packet []byte) error {
 	return d.cfg.Switch.Inject(ctx, packet)
 }
 
-// Compile implements server.Device.
+// Compile implements server.Device. A text that was compiled before is not compiled again.
 func (d *Device) Compile(ctx context.Context, text []byte) (server.Program, error) {
-	p, files, err := d.cfg.Compile(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	// Passes may remove what no packet needs, but a controller may still write it.
-	info, err := p4info.Build(p)
-	if err != nil {
-		return nil, err
-	}
-	if d.cfg.Optimize != nil {
-		if p, err = d.cfg.Optimize(p); err != nil {
+	file := d.cacheFile(text)
+	info, spec, ok := readCache(file)
+	if !ok {
+		var err error
+		if info, spec, err = d.generate(ctx, text); err != nil {
 			return nil, err
 		}
-	}
-	d.cfg.Progress("generate")
-	spec, diags := ebpf.Generate(p, files)
-	if diags.HasErrors() {
-		return nil, diags.Err(files)
 	}
 	prog := &program{d: d, info: info}
 	if err := prog.build(ctx, spec); err != nil {
 		return nil, err
 	}
+	if file != "" && !ok {
+		if err := writeCache(file, info, spec); err != nil {
+			return nil, fmt.Errorf("program cache: %w", err)
+		}
+	}
 	return prog, nil
+}
+
+// generate takes a text through the compiler.
+func (d *Device) generate(ctx context.Context, text []byte) (*configv1.P4Info, *ebpf.Spec, error) {
+	p, files, err := d.cfg.Compile(ctx, text)
+	if err != nil {
+		return nil, nil, err
+	}
+	// Passes may remove what no packet needs, but a controller may still write it.
+	info, err := p4info.Build(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	if d.cfg.Optimize != nil {
+		if p, err = d.cfg.Optimize(p); err != nil {
+			return nil, nil, err
+		}
+	}
+	d.cfg.Progress("generate")
+	spec, diags := ebpf.Generate(p, files)
+	if diags.HasErrors() {
+		return nil, nil, diags.Err(files)
+	}
+	return info, spec, nil
 }
 
 type program struct {

@@ -1,0 +1,80 @@
+package kernelswitch
+
+import (
+	"crypto/sha256"
+	"encoding/gob"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// generated is what the compiler makes of a program's text, kept under the hash of the text and of the compiler. A
+// switch that starts again with the program that it had takes it from there, and the object from beside it.
+type generated struct {
+	Spec   *ebpf.Spec
+	P4Info []byte
+}
+
+// cacheFile is where what a text becomes is kept; "" means nowhere. The compiler is this binary: another one may
+// make something else of the text.
+func (d *Device) cacheFile(text []byte) string {
+	if d.cfg.CacheDir == "" {
+		return ""
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(self)
+	if err != nil {
+		return ""
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %d %d\n", self, info.Size(), info.ModTime().UnixNano())
+	h.Write(text)
+	return filepath.Join(d.cfg.CacheDir, hex.EncodeToString(h.Sum(nil)[:16])+".program")
+}
+
+// readCache returns what a file keeps, false if it keeps nothing of use.
+func readCache(file string) (*configv1.P4Info, *ebpf.Spec, bool) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, nil, false
+	}
+	defer f.Close()
+	var g generated
+	info := &configv1.P4Info{}
+	if gob.NewDecoder(f).Decode(&g) != nil || g.Spec == nil || proto.Unmarshal(g.P4Info, info) != nil {
+		return nil, nil, false
+	}
+	return info, g.Spec, true
+}
+
+// writeCache keeps what became of a text. Readers find all of it or nothing.
+func writeCache(file string, info *configv1.P4Info, spec *ebpf.Spec) error {
+	bytes, err := proto.Marshal(info)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), ".tmp-*")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(gob.NewEncoder(f).Encode(generated{spec, bytes}), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
