@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"github.com/catena-nfv/catena/bench/build"
 	"github.com/catena-nfv/catena/bench/codegen"
 	"github.com/catena-nfv/catena/bench/efficiency"
 	"github.com/catena-nfv/catena/bench/harness"
@@ -23,6 +24,7 @@ func All(cfg Config) []harness.Scenario {
 		codegen.Scenario(),
 		merge.Scenario(),
 		efficiency.Scenario(),
+		build.Scenario(),
 		efficiency.ChangeScenario(cfg.OpenSwitch),
 	}
 }
