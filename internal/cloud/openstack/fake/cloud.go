@@ -38,6 +38,8 @@ type Config struct {
 	Console func(name, userData string) string
 	// PageSize limits how many servers one answer lists; default 1000.
 	PageSize int
+	// MaxMTU of networks; 0: any.
+	MaxMTU int
 	// Hosts are the compute hosts, in the zone "nova"; default "host1".
 	Hosts []string
 }
@@ -182,6 +184,35 @@ func (c *Cloud) Resources() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// Destroy removes a resource as an administrator might, whatever uses it.
+func (c *Cloud) Destroy(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, all := range c.neutron {
+		delete(all, id)
+	}
+	if s := c.servers[id]; s != nil {
+		s.leaves = time.Now().Add(-time.Second)
+		c.tick()
+	}
+}
+
+// Made tells when a resource of that id was made; one made in its place has another
+// time.
+func (c *Cloud) Made(id string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, all := range c.neutron {
+		if o := all[id]; o != nil {
+			return "resource " + id
+		}
+	}
+	if s := c.servers[id]; s != nil {
+		return fmt.Sprintf("server %s %d", id, s.order)
+	}
+	return ""
 }
 
 // count counts calls and lets those fail that are to fail.

@@ -184,6 +184,9 @@ func (c *Cloud) complete(who Identity, kind string, o object, bulk bool) *proble
 	switch kind {
 	case "networks":
 		fill("mtu", 1500)
+		if p := c.checkMTU(o); p != nil {
+			return p
+		}
 		o["status"], o["subnets"], o["admin_state_up"] = "ACTIVE", []string{}, true
 	case "routers":
 		o["status"], o["admin_state_up"], o["external_gateway_info"] = "ACTIVE", true, nil
@@ -211,6 +214,13 @@ func (c *Cloud) complete(who Identity, kind string, o object, bulk bool) *proble
 	return nil
 }
 
+func (c *Cloud) checkMTU(o object) *problem {
+	if mtu, ok := o["mtu"].(float64); ok && c.cfg.MaxMTU > 0 && int(mtu) > c.cfg.MaxMTU {
+		return refuse(http.StatusBadRequest, "InvalidInput", "Invalid input for operation: Requested MTU is too big, maximum is %d.", c.cfg.MaxMTU)
+	}
+	return nil
+}
+
 func (c *Cloud) completePort(who Identity, o object, fill func(string, any)) *problem {
 	n, p := c.find(who, "networks", text(o["network_id"]))
 	if p != nil {
@@ -221,7 +231,6 @@ func (c *Cloud) completePort(who Identity, o object, fill func(string, any)) *pr
 	fill("device_owner", "")
 	fill("security_groups", []any{})
 	fill("port_security_enabled", true)
-	fill("extra_dhcp_opts", []any{})
 	fill("fixed_ips", nil)
 	o["status"], o["admin_state_up"] = "DOWN", true
 	o["binding:host_id"], o["binding:vif_type"] = "", "unbound"
@@ -285,10 +294,12 @@ func (c *Cloud) update(who Identity, r *http.Request) (int, any, *problem) {
 		if k == "tags" {
 			return 0, nil, refuse(http.StatusBadRequest, "HTTPBadRequest", "Unrecognized attribute(s) 'tags'")
 		}
-		if k == "extra_dhcp_opts" { // only the named ones change
-			v = mergeOptions(o[k].([]any), v.([]any))
-		}
 		next[k] = v
+	}
+	if kind == "networks" {
+		if p := c.checkMTU(next); p != nil {
+			return 0, nil, p
+		}
 	}
 	if kind == "ports" {
 		if p := c.checkPort(next); p != nil {
@@ -297,30 +308,6 @@ func (c *Cloud) update(who Identity, r *http.Request) (int, any, *problem) {
 	}
 	c.neutron[kind][text(o["id"])] = next
 	return http.StatusOK, object{singular[kind]: next}, nil
-}
-
-// mergeOptions changes DHCP options by name; a null value removes one.
-func mergeOptions(have, change []any) []any {
-	var out []any
-	named := func(list []any, name any) object {
-		for _, v := range list {
-			if v.(object)["opt_name"] == name {
-				return v.(object)
-			}
-		}
-		return nil
-	}
-	for _, h := range have {
-		if named(change, h.(object)["opt_name"]) == nil {
-			out = append(out, h)
-		}
-	}
-	for _, v := range change {
-		if v.(object)["opt_value"] != nil {
-			out = append(out, v)
-		}
-	}
-	return out
 }
 
 func (c *Cloud) remove(who Identity, r *http.Request) (int, any, *problem) {

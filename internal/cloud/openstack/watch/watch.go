@@ -61,6 +61,7 @@ type Watch struct {
 	followers map[*follower]bool
 	stop      context.CancelFunc // of the looking; nil: nobody looks
 	nudge     chan struct{}
+	notified  bool // changes are pushed
 }
 
 // follower is one call of Follow. What it has not been told yet is replaced by what is
@@ -92,6 +93,37 @@ func (w *Watch) Nudge() {
 	case w.nudge <- struct{}{}:
 	default:
 	}
+}
+
+// Push tells of a change that is known from elsewhere.
+func (w *Watch) Push(s Server) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for f := range w.followers {
+		known, follows := f.known[s.ID]
+		if !follows || known == state(s) {
+			continue
+		}
+		f.known[s.ID], f.news[s.ID] = state(s), s
+		f.rouse()
+	}
+}
+
+// Notified says whether changes are pushed: then lists only make up for lost ones, every
+// Config.Full.
+func (w *Watch) Notified(yes bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.notified && !yes {
+		w.Nudge()
+	}
+	w.notified = yes
+}
+
+func (w *Watch) pushed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.notified
 }
 
 // Follow tells the first status that is seen of each server and every change of it,
@@ -194,6 +226,9 @@ func (w *Watch) look(ctx context.Context) {
 		}
 		// The cloud has other work than to be asked.
 		wait := max(pause, 2*time.Since(started))
+		if err == nil && w.pushed() {
+			wait = w.cfg.Full
+		}
 		select {
 		case <-ctx.Done():
 			return

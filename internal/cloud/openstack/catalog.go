@@ -1,0 +1,106 @@
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// catalogAge is how long names of images and flavors are believed.
+const catalogAge = time.Minute
+
+// catalog finds images, flavors and security groups by name. A name that is not known
+// is looked for in the cloud again.
+type catalog struct {
+	session *Session
+
+	mu      sync.Mutex
+	images  nameList[image]
+	flavors nameList[flavor]
+	groups  nameList[group]
+}
+
+type image struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Guest string `json:"catena_guest"` // "1": it runs our scripts and tells when it is ready
+}
+
+type flavor struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+type group struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// nameList is a list of things with names, and when it was read.
+type nameList[T any] struct {
+	list []T
+	read time.Time
+}
+
+// find looks a name or id up, and reads the list again when it is old or does not have it.
+// The error for a name that there is none of lists those that there are.
+func find[T any](l *nameList[T], what, name string, nameOf func(T) (id, name string), read func() ([]T, error)) (T, error) {
+	at := func() int {
+		return slices.IndexFunc(l.list, func(t T) bool { id, n := nameOf(t); return n == name || id == name })
+	}
+	if i := at(); i >= 0 && time.Since(l.read) < catalogAge {
+		return l.list[i], nil
+	}
+	var none T
+	list, err := read()
+	if err != nil {
+		return none, fmt.Errorf("%s %q: %w", what, name, err)
+	}
+	l.list, l.read = list, time.Now()
+	if i := at(); i >= 0 {
+		return l.list[i], nil
+	}
+	var have []string
+	for _, t := range l.list {
+		_, n := nameOf(t)
+		have = append(have, n)
+	}
+	slices.Sort(have)
+	return none, fmt.Errorf("the cloud has no %s %q; it has %s", what, name, strings.Join(slices.Compact(have), ", "))
+}
+
+func (c *catalog) image(ctx context.Context, name string) (image, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return find(&c.images, "image", name, func(i image) (string, string) { return i.ID, i.Name }, func() ([]image, error) {
+		var answer struct{ Images []image }
+		err := c.session.image.get(ctx, query("images", "status", "active", "limit", "1000"), &answer)
+		return answer.Images, err
+	})
+}
+
+func (c *catalog) flavor(ctx context.Context, name string) (flavor, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return find(&c.flavors, "flavor", name, func(f flavor) (string, string) { return f.ID, f.Name }, func() ([]flavor, error) {
+		var answer struct{ Flavors []flavor }
+		err := c.session.compute.get(ctx, "flavors/detail", &answer)
+		return answer.Flavors, err
+	})
+}
+
+func (c *catalog) securityGroup(ctx context.Context, name string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g, err := find(&c.groups, "security group", name, func(g group) (string, string) { return g.ID, g.Name }, func() ([]group, error) {
+		var answer struct {
+			Groups []group `json:"security_groups"`
+		}
+		err := c.session.network.get(ctx, "security-groups?fields=id&fields=name", &answer)
+		return answer.Groups, err
+	})
+	return g.ID, err
+}

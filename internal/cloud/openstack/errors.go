@@ -1,0 +1,133 @@
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/catena-nfv/catena/internal/cloud/openstack/apierror"
+)
+
+// APIError is what an API answered instead of doing what it was asked to.
+type APIError struct {
+	Service string // "compute", "network" …
+	Status  int    // of HTTP; 0: there was no answer
+	Message string // the service's own words
+	Request string // method and URL
+	cause   error
+}
+
+func (e *APIError) Error() string {
+	var b strings.Builder
+	switch {
+	case e.Status == 0:
+		fmt.Fprintf(&b, "the %s service does not answer: %s (%s)", e.Service, e.Message, e.Request)
+	case e.Status >= 500:
+		fmt.Fprintf(&b, "the %s service fails (%d, %s): %s", e.Service, e.Status, e.Request, e.Message)
+	default:
+		fmt.Fprintf(&b, "the %s service refuses it (%d): %s", e.Service, e.Status, e.Message)
+	}
+	if way := e.wayOut(); way != "" {
+		b.WriteString("; " + way)
+	}
+	return b.String()
+}
+
+// Unwrap gives the library's error.
+func (e *APIError) Unwrap() error { return e.cause }
+
+var quotaNames = regexp.MustCompile(`(?i)quota exceeded for (?:resources: )?([\[\]', a-z_]+)`)
+
+// wayOut says what can be done about it.
+func (e *APIError) wayOut() string {
+	text := strings.ToLower(e.Message)
+	switch {
+	case e.quota():
+		flag := "--QUOTA"
+		if m := quotaNames.FindStringSubmatch(e.Message); m != nil {
+			names := strings.FieldsFunc(m[1], func(r rune) bool { return strings.ContainsRune("[]', ", r) })
+			for i, n := range names {
+				names[i] = "--" + strings.ReplaceAll(strings.TrimSuffix(n, "s"), "_", "-")
+				if n != "ram" {
+					names[i] += "s"
+				}
+			}
+			flag = strings.Join(names, " N ")
+		}
+		return fmt.Sprintf("delete something, or have an administrator raise the quota (openstack quota set %s N PROJECT)", flag)
+	case e.Status == http.StatusUnauthorized:
+		return "check the credentials (openstack token issue)"
+	case e.Status == http.StatusForbidden:
+		return "the user lacks a role in the project for this"
+	case e.Status == http.StatusNotAcceptable:
+		return "the cloud is older than Queens: compute microversion " + microversion + " is needed"
+	case e.Status == http.StatusRequestEntityTooLarge || strings.Contains(text, "user_data"):
+		return "the instance's configuration is too large for user data (48 KiB)"
+	case strings.Contains(text, "no valid host"):
+		return "no host has room for the flavor: choose a smaller one or add a host (openstack hypervisor stats show)"
+	case strings.Contains(text, "already allocated") && strings.Contains(text, "address"):
+		return "another port has the address (openstack port list --fixed-ip ip-address=ADDRESS); give a free one"
+	case strings.Contains(text, "ports still in use on the network"):
+		return "somebody else's ports are on it (openstack port list --network ID)"
+	case strings.Contains(text, "flavor") && strings.Contains(text, "too small"):
+		return "choose a larger flavor (openstack flavor list)"
+	case e.Status == 0 || e.Status >= 500:
+		return "see the service's log, or wait and apply it again"
+	}
+	return ""
+}
+
+// quota tells whether a limit was hit, which is not to be tried again.
+func (e *APIError) quota() bool {
+	return e.Status != http.StatusTooManyRequests && apierror.Quota(e.cause)
+}
+
+// explain turns the library's errors into one that reads well.
+func (a *api) explain(err error, method, target string) error {
+	if err == nil {
+		return nil
+	}
+	target, _, _ = strings.Cut(target, "?")
+	out := &APIError{Service: a.service, Request: method + " " + target, cause: err}
+	var reauth *gophercloud.ErrUnableToReauthenticate
+	switch {
+	case errors.As(err, &reauth):
+		out.Status, out.Message = http.StatusUnauthorized, "the token has expired and a new one is refused"
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s service: %w", a.service, err)
+	default:
+		out.Status, out.Message = apierror.Code(err), apierror.Message(err)
+	}
+	return out
+}
+
+// isStatus tells whether an API answered with one of these.
+func isStatus(err error, status ...int) bool {
+	var e *APIError
+	if !errors.As(err, &e) {
+		return false
+	}
+	for _, s := range status {
+		if e.Status == s {
+			return true
+		}
+	}
+	return false
+}
+
+// isTransient tells whether the same request may succeed later.
+func isTransient(err error) bool {
+	var e *APIError
+	return errors.As(err, &e) && (e.Status == 0 || e.Status == http.StatusTooManyRequests || apierror.Passing(e.cause))
+}
+
+// isBusy tells whether a request was refused because of what is going on just now.
+func isBusy(err error) bool {
+	var e *APIError
+	return isTransient(err) || errors.As(err, &e) && e.Status == http.StatusConflict && !e.quota()
+}

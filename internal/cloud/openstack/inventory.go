@@ -1,0 +1,328 @@
+package openstack
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/catena-nfv/catena/internal/service"
+)
+
+// The resources as the APIs show them, as far as they matter here.
+type (
+	network struct {
+		ID          string   `json:"id"`
+		Name        string   `json:"name"`
+		Description string   `json:"description"`
+		MTU         int      `json:"mtu"`
+		Subnets     []string `json:"subnets"`
+	}
+	subnet struct {
+		ID        string       `json:"id"`
+		NetworkID string       `json:"network_id"`
+		CIDR      netip.Prefix `json:"cidr"`
+		DHCP      bool         `json:"enable_dhcp"`
+		DNS       []string     `json:"dns_nameservers"`
+		Gateway   string       `json:"gateway_ip"`
+		MTU       int          `json:"-"` // its network's
+	}
+	router struct {
+		ID     string `json:"id"`
+		Name   string `json:"name"`
+		Status string `json:"status"`
+	}
+	port struct {
+		ID          string    `json:"id"`
+		Name        string    `json:"name"`
+		Description string    `json:"description"`
+		NetworkID   string    `json:"network_id"`
+		MAC         string    `json:"mac_address"`
+		FixedIPs    []fixedIP `json:"fixed_ips"`
+		Tags        []string  `json:"tags"`
+		DeviceID    string    `json:"device_id"`
+		DeviceOwner string    `json:"device_owner"`
+		Up          bool      `json:"admin_state_up"`
+		Host        string    `json:"binding:host_id"` // only administrators see it
+	}
+	fixedIP struct {
+		IP     string `json:"ip_address"`
+		Subnet string `json:"subnet_id,omitempty"`
+	}
+	server struct {
+		ID        string            `json:"id"`
+		Name      string            `json:"name"`
+		Status    string            `json:"status"`
+		TaskState string            `json:"OS-EXT-STS:task_state"`
+		Host      string            `json:"OS-EXT-SRV-ATTR:host"` // only administrators see it
+		Metadata  map[string]string `json:"metadata"`
+		Created   string            `json:"created"`
+		Fault     struct {
+			Message string `json:"message"`
+		} `json:"fault"`
+	}
+)
+
+// inventory is what the cloud has of one service.
+type inventory struct {
+	networks []network
+	subnets  []subnet
+	routers  []router
+	ports    []port // also those of routers
+	servers  []server
+}
+
+// key names an object of one owner.
+type key struct {
+	kind service.Kind
+	name string
+}
+
+// has tells whether there is an object of that name.
+func (inv *inventory) has(k key) bool {
+	switch k.kind {
+	case service.KindNetwork:
+		return slices.ContainsFunc(inv.networks, func(n network) bool { return n.Name == k.name })
+	case service.KindRouter:
+		return slices.ContainsFunc(inv.routers, func(r router) bool { return r.Name == k.name })
+	case service.KindPort:
+		return slices.ContainsFunc(inv.ports, func(p port) bool { return p.Name == k.name })
+	}
+	return len(inv.named(k)) > 0
+}
+
+// named lists the servers of a kind and name, the oldest first. There is more than one
+// only when a controller was killed over making one and another did not see it.
+func (inv *inventory) named(k key) []server {
+	var out []server
+	for _, s := range inv.servers {
+		if s.Name == k.name && s.Metadata[metaKind] == string(k.kind) {
+			out = append(out, s)
+		}
+	}
+	slices.SortFunc(out, func(a, b server) int { return strings.Compare(a.Created+a.ID, b.Created+b.ID) })
+	return out
+}
+
+func (inv *inventory) network(name string) (network, bool) {
+	i := slices.IndexFunc(inv.networks, func(n network) bool { return n.Name == name })
+	if i < 0 {
+		return network{}, false
+	}
+	return inv.networks[i], true
+}
+
+func (inv *inventory) subnet(networkID string) (subnet, bool) {
+	i := slices.IndexFunc(inv.subnets, func(s subnet) bool { return s.NetworkID == networkID })
+	if i < 0 {
+		return subnet{}, false
+	}
+	return inv.subnets[i], true
+}
+
+// port finds an instance's port.
+func (inv *inventory) port(name string) (port, bool) {
+	i := slices.IndexFunc(inv.ports, func(p port) bool { return p.Name == name })
+	if i < 0 {
+		return port{}, false
+	}
+	return inv.ports[i], true
+}
+
+// known is what the driver knows of one owner without asking.
+type known struct {
+	mu sync.Mutex
+	// seen is what there was when the cloud was asked last; nil: it never was.
+	seen *inventory
+	// touched are the objects that this driver has begun to make since it started.
+	// Of others, seen is right when it says that they are not there: nobody else makes
+	// things in this owner's name.
+	touched map[key]bool
+	// subnets are those of networks that this driver has made or met.
+	subnets map[string]subnet // by the network's name
+
+	running, next *load
+}
+
+// load is one look at the cloud, shared by all who asked before it began.
+type load struct {
+	done chan struct{}
+	inv  *inventory
+	err  error
+}
+
+func (c *Cloud) of(o service.Owner) *known {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.known[o]
+	if k == nil {
+		k = &known{touched: map[key]bool{}, subnets: map[string]subnet{}}
+		c.known[o] = k
+	}
+	return k
+}
+
+// forget says that an object is gone.
+func (c *Cloud) forget(o service.Owner, kind service.Kind, name string) {
+	k := c.of(o)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.touched, key{kind, name})
+	if kind == service.KindNetwork {
+		delete(k.subnets, name)
+	}
+}
+
+// touch says that an object is about to be made, and returns what there is already: nil
+// when that is certainly nothing of it.
+func (c *Cloud) touch(ctx context.Context, o service.Owner, kind service.Kind, name string) (*inventory, error) {
+	k := c.of(o)
+	k.mu.Lock()
+	id := key{kind, name}
+	clear := k.seen != nil && !k.touched[id] && !k.seen.has(id)
+	k.touched[id] = true
+	k.mu.Unlock()
+	if clear {
+		return nil, nil
+	}
+	inv, err := c.look(ctx, o)
+	if err != nil || !inv.has(id) {
+		return nil, err
+	}
+	return inv, nil
+}
+
+// look asks the cloud what it has of an owner, now. Calls that come while one look is
+// going on share the next one.
+func (c *Cloud) look(ctx context.Context, o service.Owner) (*inventory, error) {
+	k := c.of(o)
+	k.mu.Lock()
+	mine := &load{done: make(chan struct{})}
+	switch {
+	case k.running == nil:
+		c.begin(ctx, o, k, mine)
+	case k.next == nil:
+		k.next = mine
+	default:
+		mine = k.next
+	}
+	k.mu.Unlock()
+	select {
+	case <-mine.done:
+		return mine.inv, mine.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// begin starts a look; the lock is held.
+func (c *Cloud) begin(ctx context.Context, o service.Owner, k *known, l *load) {
+	k.running = l
+	go func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
+		defer cancel()
+		l.inv, l.err = c.list(ctx, o)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if l.err == nil {
+			k.seen = l.inv
+			for _, n := range l.inv.networks {
+				if s, ok := l.inv.subnet(n.ID); ok {
+					k.subnets[n.Name] = s
+				}
+			}
+		}
+		k.running = nil
+		if next := k.next; next != nil {
+			k.next = nil
+			c.begin(ctx, o, k, next)
+		}
+		close(l.done)
+	}()
+}
+
+// list reads all that an owner has.
+func (c *Cloud) list(ctx context.Context, o service.Owner) (*inventory, error) {
+	inv := &inventory{}
+	mark := c.marks.text(o)
+	var networks struct{ Networks []network }
+	var routers struct{ Routers []router }
+	first, inner := errgroup.WithContext(ctx)
+	first.Go(func() error {
+		return c.session.network.get(inner, query("networks", "description", mark), &networks)
+	})
+	first.Go(func() error {
+		return c.session.network.get(inner, query("routers", "description", mark), &routers)
+	})
+	first.Go(func() (err error) {
+		inv.servers, err = c.session.servers(inner, "tags", c.marks.tag(o))
+		return err
+	})
+	if err := first.Wait(); err != nil {
+		return nil, err
+	}
+	inv.networks, inv.routers = networks.Networks, routers.Routers
+	inv.servers = slices.DeleteFunc(inv.servers, func(s server) bool { return s.Metadata[metaOwner] != o.String() })
+	if len(inv.networks) == 0 { // no ports either
+		return inv, nil
+	}
+	var subnets struct{ Subnets []subnet }
+	var ports struct{ Ports []port }
+	second, inner := errgroup.WithContext(ctx)
+	second.Go(func() error {
+		return c.session.network.get(inner, query("subnets", "description", mark), &subnets)
+	})
+	second.Go(func() error {
+		return c.session.network.get(inner, query("ports", "description", c.marks.port(o, string(service.KindServer)),
+			"description", c.marks.port(o, string(service.KindFunction)), "description", c.marks.port(o, roleGateway)), &ports)
+	})
+	if err := second.Wait(); err != nil {
+		return nil, err
+	}
+	inv.subnets, inv.ports = subnets.Subnets, ports.Ports
+	for i := range inv.subnets {
+		for _, n := range inv.networks {
+			if n.ID == inv.subnets[i].NetworkID {
+				inv.subnets[i].MTU = n.MTU
+			}
+		}
+	}
+	return inv, nil
+}
+
+// servers lists all servers that match, however many answers that takes.
+func (s *Session) servers(ctx context.Context, filter ...string) ([]server, error) {
+	var all []server
+	for path := query("servers/detail", filter...); path != ""; {
+		var answer struct {
+			Servers []server `json:"servers"`
+			Links   []struct {
+				Rel  string `json:"rel"`
+				Href string `json:"href"`
+			} `json:"servers_links"`
+		}
+		if err := s.compute.get(ctx, path, &answer); err != nil {
+			return nil, err
+		}
+		all = append(all, answer.Servers...)
+		path = ""
+		for _, l := range answer.Links {
+			if l.Rel == "next" {
+				path = s.compute.sameEndpoint(l.Href)
+			}
+		}
+	}
+	return all, nil
+}
+
+// sameEndpoint leads a link back to the endpoint that was asked: behind a proxy, links
+// often name an address that only the service itself knows.
+func (a *api) sameEndpoint(link string) string {
+	if i := strings.Index(link, "/servers"); i >= 0 {
+		return link[i+1:]
+	}
+	return link
+}

@@ -1,0 +1,325 @@
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/catena-nfv/catena/internal/service"
+)
+
+// CreateNetwork makes a network with its subnet, or changes its MTU, name servers and DHCP.
+func (c *Cloud) CreateNetwork(ctx context.Context, o service.Owner, n service.Network) error {
+	return named(service.KindNetwork, n.Name, c.createNetwork(ctx, o, n))
+}
+
+func (c *Cloud) createNetwork(ctx context.Context, o service.Owner, n service.Network) error {
+	api := c.session.network
+	return c.ensure(ctx, o, key{service.KindNetwork, n.Name}, func(inv *inventory) error {
+		var have network
+		var sub subnet
+		if inv != nil {
+			have, _ = inv.network(n.Name)
+			sub, _ = inv.subnet(have.ID)
+		}
+		var made struct{ Network network }
+		err := c.withMTU(n.MTU, func(mtu int) error {
+			switch {
+			case have.ID == "":
+				return api.post(ctx, "networks", body("network", map[string]any{
+					"name": n.Name, "description": c.marks.text(o), "mtu": mtu,
+				}), &made)
+			case have.MTU != mtu:
+				return api.put(ctx, "networks/"+have.ID, body("network", map[string]any{"mtu": mtu}), &made)
+			}
+			made.Network = have
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		have = made.Network
+		sub, err = c.createSubnet(ctx, o, n, have.ID, sub)
+		if err != nil {
+			return err
+		}
+		sub.MTU = have.MTU
+		k := c.of(o)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.subnets[n.Name] = sub
+		return nil
+	})
+}
+
+var mtuLimit = regexp.MustCompile(`MTU is too big, maximum is (\d+)`)
+
+// withMTU asks for a network with an MTU, or with the largest that the cloud's own
+// encapsulation leaves room for.
+func (c *Cloud) withMTU(mtu int, ask func(mtu int) error) error {
+	if limit := int(c.maxMTU.Load()); limit > 0 {
+		mtu = min(mtu, limit)
+	}
+	err := ask(mtu)
+	var refused *APIError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	m := mtuLimit.FindStringSubmatch(refused.Message)
+	if m == nil {
+		return err
+	}
+	limit, convErr := strconv.Atoi(m[1])
+	if convErr != nil || limit >= mtu {
+		return err
+	}
+	if c.maxMTU.Swap(int64(limit)) == 0 {
+		c.cfg.Log.Info("the cloud's networks carry smaller packets than asked for", "asked", mtu, "mtu", limit)
+	}
+	return ask(limit)
+}
+
+// createSubnet makes the network's subnet, or changes the one that there is.
+func (c *Cloud) createSubnet(ctx context.Context, o service.Owner, n service.Network, networkID string, have subnet) (subnet, error) {
+	api := c.session.network
+	servers := []string{}
+	for _, a := range n.DNS {
+		servers = append(servers, a.String())
+	}
+	if have.ID == "" {
+		ask := map[string]any{
+			"network_id": networkID, "name": n.Name, "description": c.marks.text(o), "ip_version": 4, "cidr": n.Subnet,
+			"gateway_ip": nil, "enable_dhcp": n.DHCP, "dns_nameservers": servers,
+		}
+		if n.Gateway.IsValid() {
+			ask["gateway_ip"] = n.Gateway
+		}
+		if first, last, ok := poolOf(n); ok {
+			ask["allocation_pools"] = []map[string]any{{"start": first, "end": last}}
+		}
+		var made struct{ Subnet subnet }
+		err := api.post(ctx, "subnets", body("subnet", ask), &made)
+		return made.Subnet, err
+	}
+	if have.DHCP == n.DHCP && slices.Equal(have.DNS, servers) {
+		return have, nil
+	}
+	have.DHCP, have.DNS = n.DHCP, servers
+	return have, api.put(ctx, "subnets/"+have.ID, body("subnet", map[string]any{"enable_dhcp": n.DHCP, "dns_nameservers": servers}), nil)
+}
+
+// poolOf is the range from which Neutron gives addresses to its own ports, such as that
+// of a DHCP agent: the end of the subnet. All others are given by the planner, from the
+// beginning.
+func poolOf(n service.Network) (first, last netip.Addr, ok bool) {
+	bits := 32 - n.Subnet.Bits()
+	if bits < 4 {
+		return first, last, false
+	}
+	base := n.Subnet.Masked().Addr().As4()
+	end := uint32(base[0])<<24 | uint32(base[1])<<16 | uint32(base[2])<<8 | uint32(base[3]) | (uint32(1)<<bits - 1)
+	at := func(v uint32) netip.Addr {
+		return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
+	}
+	first, last = at(end-min(8, uint32(1)<<(bits-2))), at(end-1)
+	if n.Gateway == last {
+		last = last.Prev()
+	}
+	inside := first.Compare(n.Gateway) <= 0 && n.Gateway.Compare(last) <= 0
+	return first, last, !inside
+}
+
+// deleteNetwork removes the networks of that name, with what of ours is on them.
+func (c *Cloud) deleteNetwork(ctx context.Context, o service.Owner, name string) error {
+	return c.whileBusy(ctx, func() error {
+		inv, err := c.look(ctx, o)
+		if err != nil {
+			return err
+		}
+		for _, n := range inv.networks {
+			if n.Name != name {
+				continue
+			}
+			for _, p := range inv.ports {
+				if p.NetworkID == n.ID {
+					if err := c.removePort(ctx, p); err != nil {
+						return err
+					}
+				}
+			}
+			if err := c.session.network.remove(ctx, "networks/"+n.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// CreateRouter makes a router with a port on each of its networks, and takes away those
+// on others.
+func (c *Cloud) CreateRouter(ctx context.Context, o service.Owner, r service.Router) error {
+	return named(service.KindRouter, r.Name, c.createRouter(ctx, o, r))
+}
+
+func (c *Cloud) createRouter(ctx context.Context, o service.Owner, r service.Router) error {
+	api := c.session.network
+	return c.ensure(ctx, o, key{service.KindRouter, r.Name}, func(inv *inventory) error {
+		subnets := map[string]string{} // network's id → name
+		for _, name := range r.Networks {
+			sub, err := c.subnetOf(ctx, o, name)
+			if err != nil {
+				return err
+			}
+			subnets[sub.NetworkID] = name
+		}
+		var have router
+		if inv != nil {
+			have = inv.routers[slices.IndexFunc(inv.routers, func(x router) bool { return x.Name == r.Name })]
+			for _, p := range inv.ports {
+				if p.DeviceID != have.ID {
+					continue
+				}
+				if subnets[p.NetworkID] == "" {
+					if err := c.removePort(ctx, p); err != nil {
+						return err
+					}
+				}
+				delete(subnets, p.NetworkID)
+			}
+		} else {
+			var made struct{ Router router }
+			if err := api.post(ctx, "routers", body("router", map[string]any{"name": r.Name, "description": c.marks.text(o)}), &made); err != nil {
+				return err
+			}
+			have = made.Router
+		}
+		for _, name := range r.Networks {
+			sub, err := c.subnetOf(ctx, o, name)
+			if err != nil {
+				return err
+			}
+			if subnets[sub.NetworkID] == "" {
+				continue
+			}
+			if err := c.plug(ctx, o, have.ID, name, sub, inv); err != nil {
+				return fmt.Errorf("network %q: %w", name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// plug gives the router a port on a network, with the network's gateway address, and the
+// MAC address with which the switch answers for it.
+func (c *Cloud) plug(ctx context.Context, o service.Owner, routerID, networkName string, sub subnet, inv *inventory) error {
+	name := "gateway of " + networkName
+	var p port
+	if inv != nil { // perhaps it was left unplugged
+		p, _ = inv.port(name)
+	}
+	if p.ID == "" {
+		var err error
+		if p, err = c.ports.call(portRequest{name: name, ask: c.askGateway(o, name, sub)}); err != nil {
+			return err
+		}
+	}
+	err := c.session.network.put(ctx, "routers/"+routerID+"/add_router_interface", map[string]string{"port_id": p.ID}, nil)
+	if isStatus(err, http.StatusConflict) && c.plugged(ctx, p.ID, routerID) {
+		return nil // by a request that was repeated
+	}
+	return err
+}
+
+func (c *Cloud) askGateway(o service.Owner, name string, sub subnet) map[string]any {
+	ask := map[string]any{
+		"name": name, "network_id": sub.NetworkID, "description": c.marks.port(o, roleGateway),
+		"mac_address": service.MACFor(o, name).String(), "fixed_ips": []fixedIP{{IP: sub.Gateway}},
+	}
+	if c.session.bulkTags {
+		ask["tags"] = c.marks.tags(o)
+	}
+	return ask
+}
+
+func (c *Cloud) plugged(ctx context.Context, portID, routerID string) bool {
+	var answer struct{ Port port }
+	return c.session.network.get(ctx, "ports/"+portID, &answer) == nil && answer.Port.DeviceID == routerID
+}
+
+// deleteRouter removes the routers of that name with their ports.
+func (c *Cloud) deleteRouter(ctx context.Context, o service.Owner, name string) error {
+	return c.whileBusy(ctx, func() error {
+		inv, err := c.look(ctx, o)
+		if err != nil {
+			return err
+		}
+		for _, r := range inv.routers {
+			if r.Name != name {
+				continue
+			}
+			for _, p := range inv.ports {
+				if p.DeviceID == r.ID {
+					if err := c.removePort(ctx, p); err != nil {
+						return err
+					}
+				}
+			}
+			if err := c.session.network.remove(ctx, "routers/"+r.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// subnetOf finds the subnet of a network by the network's name.
+func (c *Cloud) subnetOf(ctx context.Context, o service.Owner, name string) (subnet, error) {
+	k := c.of(o)
+	k.mu.Lock()
+	sub, ok := k.subnets[name]
+	k.mu.Unlock()
+	if ok {
+		return sub, nil
+	}
+	inv, err := c.look(ctx, o)
+	if err != nil {
+		return subnet{}, err
+	}
+	n, ok := inv.network(name)
+	if !ok {
+		return subnet{}, fmt.Errorf("network %q does not exist", name)
+	}
+	if sub, ok = inv.subnet(n.ID); !ok {
+		return subnet{}, fmt.Errorf("network %q has no subnet", name)
+	}
+	return sub, nil
+}
+
+// ensure makes an object. make gets what there is, nil when that is nothing of it. When
+// the cloud fails, what it has done all the same is looked up and make is called again.
+func (c *Cloud) ensure(ctx context.Context, o service.Owner, k key, make func(*inventory) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return persist(ctx, c.cfg.Outage, func() error {
+		inv, err := c.touch(ctx, o, k.kind, k.name)
+		if err != nil {
+			return err
+		}
+		return make(inv)
+	}, isTransient)
+}
+
+// whileBusy repeats a deletion as long as something else that goes on forbids it.
+func (c *Cloud) whileBusy(ctx context.Context, do func() error) error {
+	return persist(ctx, busyPatience, do, isBusy)
+}
+
+func body(key string, attributes map[string]any) map[string]any {
+	return map[string]any{key: attributes}
+}

@@ -1,0 +1,273 @@
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/catena-nfv/catena/internal/service"
+)
+
+// portsPerRequest bounds a request for ports: Neutron makes them one after the other, in
+// one transaction, so that several requests are faster than a very long one.
+const portsPerRequest = 32
+
+// portRequest asks for one port.
+type portRequest struct {
+	name string
+	ask  map[string]any
+}
+
+// CreatePort makes the port, or changes it. Its link appears when its instance starts.
+func (c *Cloud) CreatePort(ctx context.Context, o service.Owner, spec service.PortSpec) (service.Port, error) {
+	p, err := c.createPort(ctx, o, &spec)
+	if err != nil {
+		return service.Port{}, named(service.KindPort, spec.Name, err)
+	}
+	return c.servicePort(spec, p), nil
+}
+
+// createPort lowers the specification's MTU to what its network carries.
+func (c *Cloud) createPort(ctx context.Context, o service.Owner, want *service.PortSpec) (made port, err error) {
+	spec := *want
+	err = c.ensure(ctx, o, key{service.KindPort, spec.Name}, func(inv *inventory) error {
+		sub, err := c.subnetOf(ctx, o, spec.Network)
+		if err != nil {
+			return err
+		}
+		if spec.MTU > 0 && sub.MTU > 0 {
+			spec.MTU = min(spec.MTU, sub.MTU)
+			want.MTU = spec.MTU
+		}
+		if inv != nil {
+			have, _ := inv.port(spec.Name)
+			if have.NetworkID == sub.NetworkID && have.MAC == spec.MAC.String() {
+				made, err = c.changePort(ctx, o, spec, have)
+				return err
+			}
+			if err := c.removePort(ctx, have); err != nil {
+				return err
+			}
+		}
+		made, err = c.ports.call(portRequest{name: spec.Name, ask: c.askPort(ctx, o, spec, sub)})
+		if err == nil {
+			err = c.setTags(ctx, &made, c.portTags(o, spec)) // where they cannot come with the port
+		}
+		return err
+	})
+	// One that an earlier controller asked for may have come after we looked.
+	if isStatus(err, http.StatusConflict) {
+		if inv, lookErr := c.look(ctx, o); lookErr == nil {
+			if have, ok := inv.port(spec.Name); ok && have.MAC == spec.MAC.String() {
+				return c.changePort(ctx, o, spec, have)
+			}
+		}
+	}
+	// The network that we know is not there any more.
+	if isStatus(err, http.StatusNotFound) {
+		c.forget(o, service.KindNetwork, spec.Network)
+		err = fmt.Errorf("network %q has vanished: %w", spec.Network, err)
+	}
+	return made, err
+}
+
+// askPort is the request for a port.
+func (c *Cloud) askPort(ctx context.Context, o service.Owner, spec service.PortSpec, sub subnet) map[string]any {
+	ask := map[string]any{
+		"name": spec.Name, "network_id": sub.NetworkID, "description": c.marks.port(o, string(spec.DeviceKind)),
+		"mac_address": spec.MAC.String(), "fixed_ips": fixedIPs(spec),
+		"port_security_enabled": false,
+	}
+	if c.cfg.SecurityGroup != "" && spec.DeviceKind == service.KindServer {
+		delete(ask, "port_security_enabled")
+		if id, err := c.catalog.securityGroup(ctx, c.cfg.SecurityGroup); err == nil {
+			ask["security_groups"] = []string{id}
+		} else {
+			ask["security_groups"] = []string{c.cfg.SecurityGroup} // Neutron says what is wrong with it
+		}
+	}
+	if c.session.bulkTags {
+		ask["tags"] = c.portTags(o, spec)
+	}
+	return ask
+}
+
+func fixedIPs(spec service.PortSpec) []fixedIP { return []fixedIP{{IP: spec.IP.Addr().String()}} }
+
+// Tags of a port keep what Neutron has no place for. (It has for DHCP options of a port,
+// and forgets them when ports are made in bulk.)
+const (
+	tagGateway = "catena-gateway="
+	tagDNS     = "catena-dns=" // one for each server, in order
+	tagMTU     = "catena-mtu="
+)
+
+// portTags are an instance's port's tags: whose it is, and what its guest is told.
+func (c *Cloud) portTags(o service.Owner, spec service.PortSpec) []string {
+	tags := c.marks.tags(o)
+	if spec.Gateway.IsValid() {
+		tags = append(tags, tagGateway+spec.Gateway.String())
+	}
+	if spec.MTU > 0 {
+		tags = append(tags, tagMTU+strconv.Itoa(spec.MTU))
+	}
+	for i, a := range spec.DNS {
+		tags = append(tags, fmt.Sprintf("%s%02d:%s", tagDNS, i, a))
+	}
+	slices.Sort(tags)
+	return tags
+}
+
+// changePort makes a port what is asked for, where it is.
+func (c *Cloud) changePort(ctx context.Context, o service.Owner, spec service.PortSpec, have port) (port, error) {
+	change := map[string]any{}
+	if len(have.FixedIPs) != 1 || have.FixedIPs[0].IP != spec.IP.Addr().String() {
+		change["fixed_ips"] = fixedIPs(spec)
+	}
+	if mark := c.marks.port(o, string(spec.DeviceKind)); have.Description != mark {
+		change["description"] = mark
+	}
+	if !have.Up {
+		change["admin_state_up"] = true
+	}
+	api := c.session.network
+	if len(change) > 0 {
+		var changed struct{ Port port }
+		if err := api.put(ctx, "ports/"+have.ID, body("port", change), &changed); err != nil {
+			return have, err
+		}
+		changed.Port.Tags = have.Tags
+		have = changed.Port
+	}
+	return have, c.setTags(ctx, &have, c.portTags(o, spec))
+}
+
+// setTags gives a port its tags, if it does not have them.
+func (c *Cloud) setTags(ctx context.Context, p *port, tags []string) error {
+	slices.Sort(p.Tags)
+	if slices.Equal(p.Tags, tags) {
+		return nil
+	}
+	p.Tags = tags
+	return c.session.network.put(ctx, "ports/"+p.ID+"/tags", map[string]any{"tags": tags}, nil)
+}
+
+// postPorts makes ports with one request. When that is refused, for all of them, each is
+// asked for alone, so that only those fail that are to blame.
+func (c *Cloud) postPorts(requests []portRequest) []batchResult[port] {
+	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout)
+	defer cancel()
+	out := make([]batchResult[port], len(requests))
+	var ask []map[string]any
+	for _, r := range requests {
+		ask = append(ask, r.ask)
+	}
+	var made struct{ Ports []port }
+	err := c.session.network.post(ctx, "ports", map[string]any{"ports": ask}, &made)
+	var refused *APIError
+	if errors.As(err, &refused) && !isTransient(err) && !refused.quota() && len(requests) > 1 {
+		for i := range requests {
+			out[i] = c.postPorts(requests[i : i+1])[0]
+		}
+		return out
+	}
+	for i, r := range requests {
+		if out[i].err = err; err != nil {
+			continue
+		}
+		j := slices.IndexFunc(made.Ports, func(p port) bool {
+			return p.Name == r.name && p.NetworkID == r.ask["network_id"] && p.Description == r.ask["description"]
+		})
+		if j < 0 {
+			out[i].err = errors.New("the network service's answer does not have it")
+			continue
+		}
+		out[i].out = made.Ports[j]
+	}
+	return out
+}
+
+// servicePort says how to reach a port.
+func (c *Cloud) servicePort(spec service.PortSpec, p port) service.Port {
+	node := c.cfg.Node
+	if p.Host != "" {
+		node = p.Host
+	}
+	return service.Port{PortSpec: spec, ID: p.ID, Node: node, Link: linkName(p.ID)}
+}
+
+// linkName is the tap that libvirt makes for a port.
+func linkName(portID string) string { return "tap" + portID[:min(11, len(portID))] }
+
+// specOf reads back what a port was made for.
+func specOf(p port, kind service.Kind, networkName string, sub subnet) (service.PortSpec, error) {
+	spec := service.PortSpec{Name: p.Name, DeviceKind: kind, Network: networkName}
+	spec.Device = strings.TrimSuffix(p.Name, "."+networkName)
+	if _, err := fmt.Sscanf(p.MAC, "%02x:%02x:%02x:%02x:%02x:%02x", &spec.MAC[0], &spec.MAC[1], &spec.MAC[2], &spec.MAC[3], &spec.MAC[4], &spec.MAC[5]); err != nil {
+		return spec, fmt.Errorf("its MAC address %q cannot be read", p.MAC)
+	}
+	if len(p.FixedIPs) != 1 {
+		return spec, fmt.Errorf("it has %d addresses, not one", len(p.FixedIPs))
+	}
+	ip, err := netip.ParseAddr(p.FixedIPs[0].IP)
+	if err != nil {
+		return spec, err
+	}
+	spec.IP = netip.PrefixFrom(ip, sub.CIDR.Bits())
+	spec.DNS, err = nil, nil
+	slices.Sort(p.Tags)
+	for _, tag := range p.Tags {
+		name, value, _ := strings.Cut(tag, "=")
+		switch name + "=" {
+		case tagGateway:
+			spec.Gateway, err = netip.ParseAddr(value)
+		case tagMTU:
+			spec.MTU, err = strconv.Atoi(value)
+		case tagDNS:
+			_, text, _ := strings.Cut(value, ":")
+			var a netip.Addr
+			a, err = netip.ParseAddr(text)
+			spec.DNS = append(spec.DNS, a)
+		}
+		if err != nil {
+			return spec, fmt.Errorf("its tag %q cannot be read: %w", tag, err)
+		}
+	}
+	return spec, nil
+}
+
+// deletePort removes the ports of that name, from under their servers if need be.
+func (c *Cloud) deletePort(ctx context.Context, o service.Owner, name string) error {
+	return c.whileBusy(ctx, func() error {
+		inv, err := c.look(ctx, o)
+		if err != nil {
+			return err
+		}
+		for _, p := range inv.ports {
+			if p.Name != name {
+				continue
+			}
+			if err := c.removePort(ctx, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// removePort removes a port; a router's has to be unplugged, which removes it.
+func (c *Cloud) removePort(ctx context.Context, p port) error {
+	api := c.session.network
+	if p.DeviceOwner != "" && strings.HasPrefix(p.DeviceOwner, "network:router_") {
+		err := api.put(ctx, "routers/"+p.DeviceID+"/remove_router_interface", map[string]string{"port_id": p.ID}, nil)
+		if err != nil && !isStatus(err, http.StatusNotFound) {
+			return err
+		}
+	}
+	return api.remove(ctx, "ports/"+p.ID)
+}

@@ -1,0 +1,124 @@
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/catena-nfv/catena/internal/cloud/cloudtest"
+	"github.com/catena-nfv/catena/internal/keystone"
+	"github.com/catena-nfv/catena/internal/service"
+)
+
+// realConfig is for the cloud that OS_CLOUD or the other OS_ variables name, if
+// CATENA_TEST_OPENSTACK asks for it: "fake" for a host with Nova's fake driver (zone
+// "fake"), "guests" for one on which servers run.
+func realConfig(t *testing.T) Config {
+	t.Helper()
+	mode := os.Getenv("CATENA_TEST_OPENSTACK")
+	if mode == "" {
+		t.Skip("CATENA_TEST_OPENSTACK is not set: no cloud to test with")
+	}
+	cloud, err := keystone.Credentials("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{
+		Cloud: cloud, Instance: fmt.Sprintf("catena-test-%d", os.Getpid()),
+		Notifications: os.Getenv("CATENA_OPENSTACK_NOTIFICATIONS"), Trace: &Trace{},
+	}
+	switch mode {
+	case "fake":
+		cfg.Zone, cfg.Node = "fake", "fake1"
+	case "guests":
+		cfg.Guests = true
+	default:
+		t.Fatalf("CATENA_TEST_OPENSTACK=%s: use fake or guests", mode)
+	}
+	return cfg
+}
+
+// openReal logs in to the real cloud, and removes at the end what a test has left.
+func openReal(t *testing.T, cfg Config) *Cloud {
+	t.Helper()
+	c, err := New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// TestConformanceReal runs the suite of all clouds against a real OpenStack.
+func TestConformanceReal(t *testing.T) {
+	cfg := realConfig(t)
+	cloudtest.Run(t, func(t *testing.T) cloudtest.Fixture {
+		current := openReal(t, cfg)
+		before := snapshot(t, current)
+		begun := time.Now()
+		t.Cleanup(func() {
+			var table strings.Builder
+			_ = cfg.Trace.Print(&table)
+			cfg.Trace.Reset()
+			t.Logf("%s, %s", time.Since(begun).Round(time.Millisecond), table.String())
+		})
+		object := func(o service.Owner, kind service.Kind, name string) service.Object {
+			seen, err := current.Observe(context.Background(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(seen.Objects, func(x service.Object) bool { return x.Kind == kind && x.Name == name })
+			if i < 0 {
+				t.Fatalf("%s %q is not observed", kind, name)
+			}
+			return seen.Objects[i]
+		}
+		f := cloudtest.Fixture{
+			Cloud: current,
+			Restart: func() cloudtest.Cloud {
+				if err := current.Close(); err != nil {
+					t.Fatal(err)
+				}
+				current = openReal(t, cfg)
+				return current
+			},
+			Leftovers: func() []string { return before.Diff(snapshot(t, current)) },
+			Identity: func(o service.Owner, kind service.Kind, name string) string {
+				return object(o, kind, name).ID
+			},
+			Damage: func(o service.Owner, kind service.Kind, name string) {
+				ctx := context.Background()
+				id := object(o, kind, name).ID
+				var err error
+				if kind == service.KindPort {
+					err = current.session.network.remove(ctx, "ports/"+id)
+				} else {
+					err = current.removeServer(ctx, id)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			},
+			Traceless: true,
+			Patience:  4 * time.Minute,
+		}
+		if cfg.Guests {
+			f.BadCommand, f.BadCommandSays = []string{"/bin/sh", "-c", "echo cannot go on >&2; exit 3"}, "cannot go on"
+		}
+		return f
+	})
+}
+
+// snapshot is what the project has of this test's resources.
+func snapshot(t *testing.T, c *Cloud) Snapshot {
+	t.Helper()
+	s, err := c.session.Snapshot(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Only(c.cfg.Instance)
+}
