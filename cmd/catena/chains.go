@@ -123,7 +123,7 @@ func (p chainPrograms) Verify(ctx context.Context, m cli.MergedChains, packets i
 	}
 	cfg.Progress = nil
 	cfg.Open = func(q *ir.Program) (target.Device, error) {
-		return kernel{}.Device(&tool.Compiled{Program: q, Files: files})
+		return kernel{}.Device(&tool.Compiled{Program: q, Files: files}, "")
 	}
 	if r, err = verify.Run(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("the program in the kernel: %w", err)

@@ -74,13 +74,19 @@ func (kernel) Build(c *tool.Compiled, dir, name string) ([]string, error) {
 	return files, nil
 }
 
-// Device loads a program for test runs, on TC if it can run there.
-func (kernel) Device(c *tool.Compiled) (target.Device, error) {
+// Device loads a program for test runs at a hook; "": at TC if it can run there.
+func (kernel) Device(c *tool.Compiled, hook string) (target.Device, error) {
 	spec, err := generate(c)
 	if err != nil {
 		return nil, err
 	}
 	hs := hooks(spec)
+	if hook != "" {
+		if why := spec.Targets[ebpf.Target(hook)]; why != "" {
+			return nil, &tool.Unsupported{Hook: hook, Why: why}
+		}
+		hs = []ebpf.Target{ebpf.Target(hook)}
+	}
 	if len(hs) == 0 {
 		return nil, fmt.Errorf("the program can run on neither hook: %v", spec.Targets)
 	}

@@ -29,7 +29,7 @@ runs a packet script on a program, run a packet capture.`,
   catena p4 stf nf.p4 nf.stf --target ebpf
   catena p4 run nf.p4 --pcap in.pcap --out out.pcapng --entries rules.stf --trace`,
 	}
-	cmd.AddCommand(p4Check(sources), p4Build(kernel, sources), p4STF(kernel, sources), p4Run(sources), p4Corpus(kernel))
+	cmd.AddCommand(p4Check(sources), p4Build(kernel, sources), p4STF(kernel, sources), p4Run(sources), p4Corpus(kernel), p4Conformance(kernel))
 	return cmd
 }
 
@@ -212,7 +212,7 @@ is 0 if all is as expected, 1 if not, 2 if the compiler rejects the program.`,
 
 func p4Device(cmd *cobra.Command, c *tool.Compiled, k tool.Kernel, trace, asJSON bool) (target.Device, error) {
 	if k != nil {
-		return k.Device(c)
+		return k.Device(c, "")
 	}
 	o := interp.Options{}
 	if trace {
@@ -279,7 +279,7 @@ named reject, which must be rejected. It prints those that do not do as they sho
 		}
 		open := tool.OpenInterpreter
 		if k != nil {
-			open = k.Device
+			open = func(c *tool.Compiled) (target.Device, error) { return k.Device(c, "") }
 		}
 		all, err := tool.Corpus(args[0], open)
 		if err != nil {

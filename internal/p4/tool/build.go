@@ -17,9 +17,18 @@ type Kernel interface {
 	// Build compiles a program and writes what comes out into dir, names beginning
 	// with name. It returns the paths of the files.
 	Build(c *Compiled, dir, name string) ([]string, error)
-	// Device loads a program for test runs.
-	Device(c *Compiled) (target.Device, error)
+	// Device loads a program for test runs at one of Hooks; "": the first that it can
+	// run at. A program that cannot run at the hook gives an *Unsupported.
+	Device(c *Compiled, hook string) (target.Device, error)
 }
+
+// Hooks are the places in the kernel at which programs can run.
+var Hooks = []string{"tc", "xdp"}
+
+// Unsupported is the error for a program that a hook cannot run.
+type Unsupported struct{ Hook, Why string }
+
+func (e *Unsupported) Error() string { return "not at " + e.Hook + ": " + e.Why }
 
 // BaseName is a file's name without folder and ending.
 func BaseName(path string) string {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/catena-nfv/catena/internal/p4/interp"
+	"github.com/catena-nfv/catena/internal/p4/stf"
 	"github.com/catena-nfv/catena/internal/p4/target"
 )
 
@@ -17,82 +18,95 @@ import (
 type Outcome struct {
 	Program string `json:"program"`
 	// Verdict is pass, fail (the script complains), rejected (the compiler does),
-	// accepted (a program that must be rejected was not), or error.
+	// accepted (a program that must be rejected was not), unsupported (the target says
+	// that it cannot), or error.
 	Verdict string `json:"verdict"`
 	Detail  string `json:"detail,omitempty"` // its first line
 }
 
-// Corpus runs the programs of a folder: every NAME.p4 with a NAME.stf beside it
-// through its script, on devices that open makes. Programs in a folder named
-// `reject` must be rejected. The outcomes are sorted by path.
+// Corpus runs the programs of a folder: every NAME.p4 with a NAME.stf beside it, and
+// every NAME.txtar with prog.p4 and test.stf in it, through its script, on devices that
+// open makes. Programs in a folder named `reject` must be rejected. The outcomes are
+// sorted by path.
 func Corpus(dir string, open func(*Compiled) (target.Device, error)) ([]Outcome, error) {
-	var programs []string
+	var out []Outcome
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && filepath.Ext(path) == ".p4" {
-			programs = append(programs, path)
+		if err != nil || d.IsDir() {
+			return err
+		}
+		var items []item
+		reject := filepath.Base(filepath.Dir(path)) == "reject"
+		switch filepath.Ext(path) {
+		case ".p4":
+			script, err := os.ReadFile(strings.TrimSuffix(path, ".p4") + ".stf")
+			if err == nil || reject { // else a file that others include
+				items = []item{{Source{Path: path}, string(script), reject}}
+			}
+		case ".txtar":
+			if items, err = archive(path, reject); err != nil {
+				return err
+			}
+		}
+		rel, err := filepath.Rel(dir, path)
+		for _, x := range items {
+			o := x.run(open)
+			o.Program = filepath.ToSlash(rel)
+			if x.source.FS != nil && reject {
+				o.Program += "/" + x.source.Path
+			}
+			out = append(out, o)
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	sort.Strings(programs)
-	var out []Outcome
-	for _, path := range programs {
-		mustFail := filepath.Base(filepath.Dir(path)) == "reject"
-		script := strings.TrimSuffix(path, ".p4") + ".stf"
-		if _, err := os.Stat(script); err != nil && !mustFail {
-			continue // a file that others include
-		}
-		o := runOne(path, script, mustFail, open)
-		if rel, err := filepath.Rel(dir, path); err == nil {
-			o.Program = filepath.ToSlash(rel)
-		}
-		out = append(out, o)
-	}
-	return out, nil
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Program < out[j].Program })
+	return out, err
 }
 
-// runOne judges one program. A panic of the compiler is an outcome, too.
-func runOne(path, script string, mustFail bool, open func(*Compiled) (target.Device, error)) (o Outcome) {
-	o.Program = path
+// item is a program of a corpus.
+type item struct {
+	source Source
+	script string
+	reject bool
+}
+
+// run judges the program. A panic of the compiler is an outcome, too.
+func (x item) run(open func(*Compiled) (target.Device, error)) (o Outcome) {
 	defer func() {
 		if e := recover(); e != nil {
 			o.Verdict, o.Detail = "error", fmt.Sprintf("panic: %v", e)
 		}
 	}()
-	c, err := Compile(Source{Path: path})
+	c, err := Compile(x.source)
 	var rejected *Rejected
 	switch {
-	case errors.As(err, &rejected) && mustFail:
-		o.Verdict = "pass"
-		return o
+	case errors.As(err, &rejected) && x.reject:
+		return Outcome{Verdict: "pass"}
 	case errors.As(err, &rejected):
-		o.Verdict, o.Detail = "rejected", firstLine(err.Error())
-		return o
+		return Outcome{Verdict: "rejected", Detail: firstLine(err.Error())}
 	case err != nil:
-		o.Verdict, o.Detail = "error", firstLine(err.Error())
-		return o
-	case mustFail:
-		o.Verdict = "accepted"
-		return o
+		return Outcome{Verdict: "error", Detail: firstLine(err.Error())}
+	case x.reject:
+		return Outcome{Verdict: "accepted"}
 	}
 	d, err := open(c)
-	if err != nil {
-		o.Verdict, o.Detail = "error", firstLine(err.Error())
-		return o
+	var unsupported *Unsupported
+	switch {
+	case errors.As(err, &rejected):
+		return Outcome{Verdict: "unsupported", Detail: rejected.Diags[0].Message}
+	case errors.As(err, &unsupported):
+		return Outcome{Verdict: "unsupported", Detail: unsupported.Error()}
+	case err != nil:
+		return Outcome{Verdict: "error", Detail: firstLine(err.Error())}
 	}
 	defer d.Close()
-	r, err := RunSTF(c, script, d)
-	switch {
-	case err != nil:
-		o.Verdict, o.Detail = "error", firstLine(err.Error())
-	case !r.Passed:
-		o.Verdict, o.Detail = "fail", firstLine(r.Failures[0])
-	default:
-		o.Verdict = "pass"
+	s, err := stf.Parse("test.stf", x.script)
+	if err != nil {
+		return Outcome{Verdict: "error", Detail: firstLine(err.Error())}
 	}
-	return o
+	if r := stf.Run(s, c.Program, d); !r.Passed() {
+		return Outcome{Verdict: "fail", Detail: firstLine(r.Failures[0].Error())}
+	}
+	return Outcome{Verdict: "pass"}
 }
 
 func firstLine(s string) string {

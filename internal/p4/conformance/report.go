@@ -1,0 +1,211 @@
+package conformance
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/catena-nfv/catena/internal/p4/interp"
+	"github.com/catena-nfv/catena/internal/p4/target"
+	"github.com/catena-nfv/catena/internal/p4/tool"
+)
+
+// Target is a way of running programs.
+type Target struct {
+	Name string // as the page calls it
+	Open func(*tool.Compiled) (target.Device, error)
+}
+
+// Targets are the interpreter and, where there is a kernel back end, its hooks.
+func Targets(k tool.Kernel) []Target {
+	out := []Target{{"interp", func(c *tool.Compiled) (target.Device, error) { return interp.New(c.Program, interp.Options{}) }}}
+	if k == nil {
+		return out
+	}
+	for _, hook := range tool.Hooks {
+		out = append(out, Target{"ebpf, " + strings.ToUpper(hook), func(c *tool.Compiled) (target.Device, error) {
+			return k.Device(c, hook)
+		}})
+	}
+	return out
+}
+
+// CorpusHeading begins the part of the page that is about programs from elsewhere.
+const CorpusHeading = "## The public compiler's test programs\n"
+
+// reasons tell why a program of the public compiler's tests does not do as it should,
+// where no target says so itself.
+var reasons = map[string]string{
+	"reject/multicast-bmv2.p4": "actions that are written the same may share a control-plane name: programs converted from P4_14 do so",
+}
+
+// Write writes the page docs/p4-conformance.md: how the targets do on the programs of
+// own, a folder like this package's testdata, and on those of corpus, if it is not "".
+func Write(w io.Writer, own, corpus string, targets []Target) error {
+	var b bytes.Buffer
+	b.WriteString("# P4_16 conformance\n\nWritten by `catena p4 conformance internal/p4/conformance/testdata ../shared/corpus`; a test compares it with what the\n" +
+		"command prints. Each program is compiled, loaded on each target, and run through its packet script. *unsupported* means that\n" +
+		"the compiler says so, at the place in the program; nothing is left to the kernel's verifier.\n\n")
+	if err := ownPart(&b, own, targets); err != nil {
+		return err
+	}
+	if corpus != "" {
+		if err := corpusPart(&b, corpus, targets); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// results are the outcomes of the programs of a folder, by program and target.
+type results struct {
+	programs []string
+	by       map[string][]tool.Outcome
+}
+
+// collect runs a folder on all targets. Programs to be rejected need just one.
+func collect(dir string, targets []Target) (*results, error) {
+	r := &results{by: map[string][]tool.Outcome{}}
+	for _, t := range targets {
+		all, err := tool.Corpus(dir, t.Open)
+		if err != nil {
+			return nil, fmt.Errorf("%s on %s: %w", dir, t.Name, err)
+		}
+		for _, o := range all {
+			if r.by[o.Program] == nil {
+				r.programs = append(r.programs, o.Program)
+			}
+			r.by[o.Program] = append(r.by[o.Program], o)
+		}
+	}
+	sort.Strings(r.programs)
+	return r, nil
+}
+
+func ownPart(b *bytes.Buffer, dir string, targets []Target) error {
+	run, err := collect(filepath.Join(dir, "run"), targets)
+	if err != nil {
+		return err
+	}
+	b.WriteString("## The project's own programs\n\n| program | what it is about |")
+	tableHead(b, targets)
+	for _, p := range run.programs {
+		about, err := firstParagraph(filepath.Join(dir, "run", p))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "| %s | %s |", strings.TrimSuffix(p, ".txtar"), about)
+		for _, o := range run.by[p] {
+			fmt.Fprintf(b, " %s |", cell(o))
+		}
+		b.WriteByte('\n')
+	}
+	refused, err := collect(filepath.Join(dir, "reject"), targets[:1])
+	if err != nil {
+		return err
+	}
+	b.WriteString("\nPrograms that must be refused, by what they break:\n\n| programs | what they break | refused |\n|---|---|---|\n")
+	for _, f := range refused.folders() {
+		about, err := firstParagraph(filepath.Join(dir, "reject", f))
+		if err != nil {
+			return err
+		}
+		passed, total := refused.sum(f, 0)
+		fmt.Fprintf(b, "| %s | %s | %d of %d |\n", strings.TrimSuffix(f, ".txtar"), about, passed, total)
+	}
+	b.WriteByte('\n')
+	return nil
+}
+
+func corpusPart(b *bytes.Buffer, dir string, targets []Target) error {
+	r, err := collect(dir, targets)
+	if err != nil {
+		return err
+	}
+	b.WriteString(CorpusHeading + "\n| folder | programs |")
+	tableHead(b, targets)
+	for _, f := range r.folders() {
+		_, total := r.sum(f, 0)
+		fmt.Fprintf(b, "| %s | %d |", f, total)
+		for i := range targets {
+			passed, _ := r.sum(f, i)
+			fmt.Fprintf(b, " %d (%.1f %%) |", passed, 100*float64(passed)/float64(total))
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("\nWhat does not pass:\n\n| program | target | outcome | reason |\n|---|---|---|---|\n")
+	for _, p := range r.programs {
+		for i, o := range r.by[p] {
+			if o.Verdict == "pass" || path.Dir(p) == "reject" && i > 0 {
+				continue
+			}
+			why, name := o.Detail, targets[i].Name
+			if reasons[p] != "" {
+				why = reasons[p]
+			}
+			if path.Dir(p) == "reject" {
+				name = "all"
+			}
+			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", p, name, o.Verdict, why)
+		}
+	}
+	return nil
+}
+
+func tableHead(b *bytes.Buffer, targets []Target) {
+	line := "|---|---|"
+	for _, t := range targets {
+		b.WriteString(" " + t.Name + " |")
+		line += "---|"
+	}
+	b.WriteString("\n" + line + "\n")
+}
+
+func cell(o tool.Outcome) string {
+	if o.Detail == "" {
+		return o.Verdict
+	}
+	return o.Verdict + ": " + o.Detail
+}
+
+// folders lists the folders, or archives of several programs, in order.
+func (r *results) folders() []string {
+	var out []string
+	for _, p := range r.programs {
+		if d := path.Dir(p); len(out) == 0 || out[len(out)-1] != d {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// sum counts the programs of a folder that pass on target i, and all.
+func (r *results) sum(folder string, i int) (passed, total int) {
+	for _, p := range r.programs {
+		if path.Dir(p) != folder {
+			continue
+		}
+		total++
+		if i < len(r.by[p]) && r.by[p][i].Verdict == "pass" {
+			passed++
+		}
+	}
+	return passed, total
+}
+
+// firstParagraph is what an archive says about itself.
+func firstParagraph(file string) (string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	text, _, _ := strings.Cut(string(data), "\n-- ")
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n\n")
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`), nil
+}
