@@ -157,6 +157,17 @@ var features = []feature{
 		},
 	},
 	{
+		name:   "written",
+		packet: writtenPacket,
+	},
+	{
+		name: "written_copies",
+		configure: func(t *testing.T, s target.Switch) {
+			must(t, s.WriteMulticast(target.Insert, 5, []target.Replica{{Port: 1, Instance: 1}, {Port: 2, Instance: 2}, {Port: 3}}))
+		},
+		packet: writtenPacket,
+	},
+	{
 		name: "layout",
 		packet: func(r *rand.Rand) []byte {
 			p := unhex("0" + choose(r, "1", "2") + "000000000" + choose(r, "0", "1", "2", "3") + "02000000000" + choose(r, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "a"))
@@ -177,6 +188,31 @@ var features = []feature{
 			return append(p, randomBytes(r, []int{5, 18, 19, 20, 60, 700}[r.IntN(6)])...)
 		},
 	},
+}
+
+// writtenPacket is a packet of written.p4 with the checksums that it ought to have.
+func writtenPacket(r *rand.Rand) []byte {
+	p := append(unhex("020000000001 020000000002 7777"), randomBytes(r, 32+r.IntN(40))...)
+	m := p[14:]
+	m[1] = byte(r.Uint32()) // which fields are assigned
+	put16 := func(at int, v uint16) { m[at], m[at+1] = byte(v>>8), byte(v) }
+	number, word := m[5:9], m[3:5]
+	put16(22, ones(m[0:3], m[9:10], number, word, number, m[10:11], m[20:21], []byte{0x12, 0x34}))
+	put16(24, ones(number, []byte{0}, m[9:10], word, m[26:27], m[28:29], []byte{0x43, 0x21}, m[30:]))
+	return p
+}
+
+// ones is the Internet checksum of some bytes, one behind another.
+func ones(parts ...[]byte) uint16 {
+	b := bytes.Join(parts, nil)
+	sum := 0
+	for i, x := range b {
+		sum += int(x) << (8 * ((i + 1) % 2))
+	}
+	for sum > 0xffff {
+		sum = sum&0xffff + sum>>16
+	}
+	return ^uint16(sum)
 }
 
 func program(t *testing.T, name string) *ir.Program {

@@ -18,6 +18,9 @@ type instance struct {
 
 	read      map[*ir.Field]bool // by the program
 	dirty     map[*ir.Field]bool // assigned
+	early     map[*ir.Field]bool // assigned by the parser
+	sites     map[*ir.Field][]site
+	writeSet  map[*ir.Field]*writeSet
 	extracted bool
 	validity  bool // changed other than by extract
 }
@@ -48,7 +51,8 @@ func (u *usage) addInstances(g *gen, t ir.Type, path, name, union string) {
 	switch t := t.(type) {
 	case *ir.Header:
 		h := &instance{path: path, bit: u.bits.fresh(bitName(path)), name: name, typ: t, order: len(u.list), union: union,
-			read: map[*ir.Field]bool{}, dirty: map[*ir.Field]bool{}}
+			read: map[*ir.Field]bool{}, dirty: map[*ir.Field]bool{}, early: map[*ir.Field]bool{},
+			sites: map[*ir.Field][]site{}, writeSet: map[*ir.Field]*writeSet{}}
 		u.byPath[path] = h
 		u.list = append(u.list, h)
 	case *ir.Union:
@@ -128,6 +132,10 @@ func (g *gen) touch(e ir.Expr, write, control bool) {
 				}
 				if write {
 					h.dirty[m.Field] = true
+					g.noteSite(h, m)
+					if !control {
+						h.early[m.Field], h.read[m.Field] = true, true
+					}
 				} else {
 					h.read[m.Field] = true
 				}
@@ -249,27 +257,48 @@ func (g *gen) writes(e ir.Expr, control bool) {
 // analyzeStmts notes what statements use. In an incremental checksum control the
 // destinations are written by other means.
 func (g *gen) analyzeStmts(ss []ir.Stmt, control bool) {
-	ir.Walk(ss, func(s ir.Stmt) {
-		switch s := s.(type) {
-		case *ir.Assign:
+	g.site++
+	for _, s := range ss {
+		if s, ok := s.(*ir.Assign); ok { // what follows is done, too
 			g.reads(s.Src)
 			g.writes(s.Dst, control)
+			continue
+		}
+		g.site++
+		switch s := s.(type) {
+		case *ir.Call:
+			g.analyzeCall(s, control)
 		case *ir.If:
 			g.reads(s.Cond)
+			g.analyzeStmts(s.Then, control)
+			g.analyzeStmts(s.Else, control)
 		case *ir.Switch:
 			g.reads(s.X)
+			for _, c := range s.Cases {
+				g.analyzeStmts(c.Body, control)
+			}
+			g.analyzeStmts(s.Default, control)
 		case *ir.Apply:
 			g.writes(s.Hit, control)
 			for _, k := range s.Table.Keys {
 				g.reads(k.X)
 			}
-		case *ir.Call:
-			g.analyzeCall(s, control)
+			for _, c := range s.Cases {
+				g.analyzeStmts(c.Body, control)
+			}
+		case *ir.Block:
+			g.analyzeStmts(s.Body, control)
+		case *ir.Loop:
+			g.analyzeStmts(s.Body, control)
 		}
-	})
+		g.site++
+	}
+	g.site++
 }
 
 func (g *gen) analyzeCall(s *ir.Call, control bool) {
+	g.site++
+	defer func() { g.site++ }()
 	g.use.ops[s.Op] = true
 	switch s.Op {
 	case ir.OpExtract:

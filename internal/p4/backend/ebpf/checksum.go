@@ -2,8 +2,6 @@ package ebpf
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/catena-nfv/catena/internal/p4/diag"
 	"github.com/catena-nfv/catena/internal/p4/ir"
@@ -129,6 +127,11 @@ func (g *gen) analyzeIncremental(c *ir.Control) {
 			continue
 		}
 		g.use.ops[s.Op] = true
+		for _, in := range inc.inputs {
+			if in.h != nil {
+				in.h.read[in.field] = true
+			}
+		}
 		inc.number = len(g.increments)
 		g.increments[s] = inc
 		g.reads(s.Args[0])
@@ -279,9 +282,8 @@ func (g *gen) snapshot(path string) string {
 	return path
 }
 
-// increment updates a checksum by the difference between its inputs as they are in
-// the packet still and as they are now (RFC 1624). One that is kept in the state is
-// updated there; a checksum over payload is noted for patching behind the deparser.
+// increment updates a checksum by the difference between its inputs as they came and as they are now (RFC 1624). One
+// that is kept in the state is updated there; a checksum over payload is noted for patching behind the deparser.
 func (f *fn) increment(inc *incremental) {
 	if len(inc.inputs) == 0 && !inc.needsExact() {
 		f.t.f("/* %s.%s: nothing that it covers is ever changed */", inc.h.name, inc.field.Name)
@@ -317,19 +319,12 @@ func (f *fn) increment(inc *incremental) {
 
 // mayDiffer is the C condition, with an "and" behind it, that the program assigned an input of a checksum.
 func (g *gen) mayDiffer(inc *incremental) string {
-	var parts []string
 	for _, in := range inc.inputs {
-		if in.h == nil || !g.stays {
+		if !g.summed(in) {
 			return ""
 		}
-		if c := fmt.Sprintf("WRITTEN(%s)", in.h.bit); !slices.Contains(parts, c) {
-			parts = append(parts, c)
-		}
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "(" + strings.Join(parts, " || ") + ") && "
+	return fmt.Sprintf("(%s) != 0 && ", join([]string{g.sumOf(inc, false), g.sumOf(inc, true)}, "+"))
 }
 
 func headersOf(ins []input) []*instance {
@@ -351,21 +346,28 @@ func (f *fn) exactPatch(inc *incremental) {
 	})
 }
 
-// difference adds up new - old of the inputs in ones' complement.
+// difference adds up new - old of the inputs in ones' complement: the sums of what was assigned, and what else differs
+// from the packet, which is still as it came.
 func (f *fn) difference(inc *incremental) {
 	if len(inc.inputs) == 0 {
 		return
 	}
-	f.t.f("u8 *data = (u8 *)(long)ctx->data;")
-	f.t.f("u8 *end = (u8 *)(long)ctx->data_end;")
-	f.t.f("u64 own = 0, pseudo = 0;")
-	f.t.f("u64 changed = 0;")
+	f.t.f("u64 own = %s, pseudo = %s;", f.g.sumOf(inc, false), f.g.sumOf(inc, true))
+	first := true
 	for _, in := range inc.inputs {
+		if f.g.summed(in) {
+			continue
+		}
 		sum := "own"
 		if in.pseudo {
 			sum = "pseudo"
 		}
 		w := width(in.e.Type())
+		if first && in.h != nil {
+			f.t.f("u8 *data = (u8 *)(long)ctx->data;")
+			f.t.f("u8 *end = (u8 *)(long)ctx->data_end;")
+			first = false
+		}
 		f.t.f("{")
 		now := f.hold(f.expr(in.e))
 		var old val
@@ -379,25 +381,17 @@ func (f *fn) difference(inc *incremental) {
 		} else {
 			old = f.hold(pathValue(f.g.snapshot(in.path), w))
 		}
-		for i := range now.words {
-			f.t.f("changed |= %s ^ %s;", now.words[i], old.words[i])
-		}
 		f.addDifference(sum, now, old, in.bit)
 		f.t.f("}")
 	}
 	if inc.s.Op == ir.OpUpdateChecksumPay {
-		f.t.f("if (changed) {")
-		f.t.f("s->patch%d.own = fold(own);", inc.number)
-		f.t.f("s->patch%d.pseudo = fold(pseudo);", inc.number)
+		f.t.f("s->patch%d.own = own;", inc.number)
+		f.t.f("s->patch%d.pseudo = pseudo;", inc.number)
 		f.t.f("s->patch%d.changed = 1;", inc.number)
-		f.t.f("}")
 		return
 	}
 	p := inc.h.path + "." + f.g.field(inc.field)
-	f.t.f("if (changed) {")
-	f.t.f("%s = ~fold((u16)~%s + own + pseudo);", p, p)
-	f.wrote(p)
-	f.t.f("}")
+	f.set(p, narrow(16, fmt.Sprintf("adjust(%s, own + pseudo)", p)))
 }
 
 // addDifference adds new - old of an input that begins bit bits into the sequence. A number is, modulo 0xffff, the

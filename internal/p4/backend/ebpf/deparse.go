@@ -2,6 +2,7 @@ package ebpf
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/catena-nfv/catena/internal/p4/ir"
 )
@@ -110,7 +111,7 @@ func (g *gen) writeDeparser() {
 func (f *fn) writeInPlace(list []*instance) {
 	first := true
 	for _, h := range list {
-		if !h.writes() {
+		if len(h.assigned(f.g)) == 0 {
 			continue
 		}
 		if first {
@@ -118,7 +119,7 @@ func (f *fn) writeInPlace(list []*instance) {
 			f.t.f("u8 *end = (u8 *)(long)ctx->data_end;")
 			first = false
 		}
-		f.t.f("if (WRITTEN(%s) && %s) {", h.bit, f.g.valid(h.path))
+		f.t.f("if (%s && %s) {", f.g.anyWritten(h, h.assigned(f.g)), f.g.valid(h.path))
 		f.t.f("u8 *h = data + %s;", f.g.at(h))
 		f.storeHeader(h, false)
 		f.t.f("}")
@@ -126,6 +127,17 @@ func (f *fn) writeInPlace(list []*instance) {
 	if first {
 		f.t.f("/* nothing that is emitted is ever changed */")
 	}
+}
+
+// assigned are the fields of the header that the program assigns and the deparser writes.
+func (h *instance) assigned(g *gen) []*ir.Field {
+	var out []*ir.Field
+	for _, x := range h.typ.Fields {
+		if h.dirty[x] && !g.patchedField(h, x) {
+			out = append(out, x)
+		}
+	}
+	return out
 }
 
 // writes tells whether the program assigns a field of the header.
@@ -351,22 +363,33 @@ func (f *fn) storeFields(h *instance, tail string, all bool) {
 }
 
 func (f *fn) storeGroup(h *instance, ptr string, group []*ir.Field, begin int, all bool) {
-	any := all
+	var assigned, unloaded []*ir.Field
 	for _, x := range group {
-		any = any || h.dirty[x] && !f.g.patchedField(h, x)
+		if !h.dirty[x] || f.g.patchedField(h, x) {
+			continue
+		}
+		assigned = append(assigned, x)
+		if f.g.unloaded(h, x) {
+			unloaded = append(unloaded, x)
+		}
 	}
-	if !any {
+	if !all && len(assigned) == 0 {
 		return
+	}
+	// A field that was not loaded has a value only if it was assigned. Mostly all of the header was.
+	if !all && len(unloaded) > 0 {
+		if only := f.g.anyWritten(h, assigned); only != f.g.anyWritten(h, h.assigned(f.g)) {
+			f.t.f("if (%s) {", only)
+			defer f.t.f("}")
+		}
 	}
 	bit := begin
 	var v val
 	for i, x := range group {
 		w := width(x.Type)
-		var part val
-		if all || h.dirty[x] && !f.g.patchedField(h, x) {
+		part := loadBits(ptr, bit, w)
+		if all || slices.Contains(assigned, x) {
 			part = pathValue(h.path+"."+f.g.field(x), w)
-		} else {
-			part = loadBits(ptr, bit, w)
 		}
 		if i == 0 {
 			v = part
@@ -379,11 +402,20 @@ func (f *fn) storeGroup(h *instance, ptr string, group []*ir.Field, begin int, a
 }
 
 // storeBytes writes a value of whole bytes, big-endian.
-func (f *fn) storeBytes(ptr string, at int, v val) {
+func (f *fn) storeBytes(ptr string, begin int, v val) {
 	if v.w > 64 {
 		v = f.hold(v)
 	}
 	if v.w == 0 {
+		return
+	}
+	at := begin
+	if v.w == 48 {
+		at := ptr
+		if begin > 0 {
+			at = fmt.Sprintf("%s + %d", ptr, begin)
+		}
+		f.t.f("store48(%s, %s);", at, v.one())
 		return
 	}
 	for left := v.w / 8; left > 0; {

@@ -17,16 +17,20 @@
 // # What is done to the packet
 //
 // extract notes where a header lies (`at`) and loads only the fields that the
-// program reads or writes. The deparser first finds where each header has to lie. If
+// program reads, and those that it may have to write back. The deparser first finds where each header has to lie. If
 // all lie there already, which for many programs is known here and costs nothing, it
 // writes the fields that the program assigns, in place; a packet with nothing
 // assigned is not written at all. Otherwise the bytes of the headers are saved,
 // the front of the packet is grown or shrunk, and headers are copied to their new
 // places first.
 //
-// A header that lies at the same place in every packet is addressed by a constant. A
-// bit for each header in the state tells whether a field of it was assigned: where
-// headers stay in place, only those are written, and only their checksums updated.
+// A header that lies at the same place in every packet is addressed by a constant. Bits
+// in the state tell which fields were assigned, one for all that are always assigned
+// together: where headers stay in place, only headers that changed are written, and a
+// field that is assigned and never read is not even loaded.
+//
+// Each exit of the parser is a block of its own, told apart by a number, because clang
+// would set what absent headers have in front of every test instead.
 //
 // # Tables
 //
@@ -41,9 +45,10 @@
 //
 // # Checksums
 //
-// Under @incremental a checksum is updated by what changed (RFC 1624). What changed
-// is known from the packet itself, which is still as it came when checksums are
-// computed. XDP updates checksums where they lie; on TC the update of a checksum over
+// Under @incremental a checksum is updated by what changed (RFC 1624). Where headers stay
+// in place, each assignment adds its difference to a sum; fields that count in the same
+// checksums share one. Otherwise what changed is known from the packet itself, which is
+// still as it came when checksums are computed. XDP updates checksums where they lie; on TC the update of a checksum over
 // payload is left to bpf_l4_csum_replace, which knows what to do if the checksum is
 // still to be filled in by a NIC.
 //

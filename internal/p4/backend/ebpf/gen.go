@@ -64,6 +64,10 @@ type gen struct {
 	incremental bool // the checksum control is @incremental
 	increments  map[*ir.Call]*incremental
 	patched     map[*instance]bool
+	terms       map[string][]term // by the C path of the field
+	sums        []*sum
+	site        site // of the assignments that are looked at
+	writeSets   []*writeSet
 	places      map[*instance]int // headers that lie at the same place in every packet as it came
 	stays       bool              // the deparser leaves every header where it was
 	need        map[string]bool   // parts of the prelude
@@ -82,7 +86,7 @@ func Generate(p *ir.Program, fs *diag.FileSet) (*Spec, diag.List) {
 		tables: map[*ir.Table]*tableInfo{}, actions: map[*ir.Action]string{},
 		profiles: map[*ir.Instance]*profileInfo{}, instances: map[*ir.Instance]string{},
 		digests: map[*ir.Instance]int{}, countShared: map[*ir.Instance]bool{}, valueSets: map[*ir.ValueSet]*valueSetInfo{},
-		increments: map[*ir.Call]*incremental{}, patched: map[*instance]bool{}, places: map[*instance]int{},
+		increments: map[*ir.Call]*incremental{}, terms: map[string][]term{}, patched: map[*instance]bool{}, places: map[*instance]int{},
 		need: map[string]bool{}, lists: map[string]bool{},
 	}
 	g.use = usage{byPath: map[string]*instance{}, bits: newScope(), read: map[string]bool{}, dirty: map[string]bool{}, ops: map[ir.Op]bool{}}
@@ -95,6 +99,7 @@ func Generate(p *ir.Program, fs *diag.FileSet) (*Spec, diag.List) {
 	g.place()
 	g.incremental = p.ComputeChecksum.Annotations.Has("incremental")
 	g.analyze()
+	g.findWriteSets()
 	g.declareAll()
 	g.writeAll()
 	g.spec.Source = g.assemble()
@@ -275,10 +280,10 @@ func (g *gen) writeAll() {
 	for _, v := range g.p.Parser.ValueSets {
 		g.writeValueSet(g.valueSets[v])
 	}
+	g.layOut()
+	g.findTerms()
 	g.writeParser()
 	g.findPlaces()
-	list, flat := g.emits()
-	g.stays = g.keepsLayout(list, flat)
 	g.pull = max(g.depth(), 14)
 	g.writeControls()
 	g.writeDeparser()
@@ -336,20 +341,23 @@ func (g *gen) stateStruct() {
 	for i, in := range g.snapshots() {
 		t.f("%s; /* %s before ingress */", g.declare(in.e.Type(), fmt.Sprintf("old%d", i)), strings.TrimPrefix(in.path, "s->"))
 	}
+	g.sumsDecl(&t)
 	for _, inc := range g.sortedIncrements() {
 		if inc.s.Op == ir.OpUpdateChecksumPay {
 			t.f("struct {")
-			t.f("u16 own, pseudo; /* difference of the sums */")
+			t.f("u64 own, pseudo; /* sums of the differences */")
 			t.f("u8 changed, whole;")
 			t.f("} patch%d; /* %s.%s */", inc.number, inc.h.name, inc.field.Name)
 		}
 	}
 	t.f("u32 valid[%d]; /* a bit for each header */", max(1, (len(g.use.list)+31)/32))
-	t.f("u32 written[%d]; /* a bit for each header: assigned to */", max(1, (len(g.use.list)+31)/32))
+	if n := g.writtenWords(); n > 0 {
+		t.f("u32 written[%d]; /* a bit for header fields: assigned to */", n)
+	}
 	if n := len(g.emitted); n > 0 {
 		t.f("u32 out[%d]; /* where each emitted header goes, or NOWHERE */", n)
 	}
-	t.f("u32 length; /* bytes of the packet as it came */")
+	t.f("u64 length; /* bytes of the packet as it came */")
 	t.f("u32 parsed; /* bytes that the parser took */")
 	if g.repeats() {
 		t.f("u32 resubmit, recirculate; /* asked for: the number of a field list, plus one */")
@@ -365,6 +373,7 @@ func (g *gen) stateStruct() {
 // assemble puts the text together.
 func (g *gen) assemble() string {
 	g.validBits()
+	g.writeBits()
 	g.stateStruct()
 	var b strings.Builder
 	fmt.Fprintf(&b, "/* %s: generated from P4 */\n", strings.ReplaceAll(g.p.Name, "*/", ""))

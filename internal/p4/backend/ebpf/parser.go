@@ -226,7 +226,7 @@ func (f *fn) parserCall(s *ir.Call) {
 	case ir.OpAdvance:
 		f.advance(s)
 	case ir.OpLength:
-		f.store(s.Dst, f.resize(narrow(32, "s->length"), width(s.Dst.Type()), false))
+		f.store(s.Dst, f.resize(narrow(32, "(u32)s->length"), width(s.Dst.Type()), false))
 	case ir.OpVerify:
 		if c, ok := s.Args[1].(*ir.Const); ok {
 			f.t.f("if (!(%s)) {", f.cond(s.Args[0]))
@@ -396,7 +396,7 @@ func placeName(e ir.Expr) string {
 func (f *fn) loadFields(h *instance, ptr, tail string, all bool) {
 	for _, x := range h.typ.Fields {
 		w, ok := ir.ScalarBits(x.Type)
-		if !ok || !all && !h.read[x] && !h.dirty[x] {
+		if !ok || !all && (!h.read[x] && !h.dirty[x] || f.g.unloaded(h, x)) {
 			continue
 		}
 		bit, after := fieldOffset(h.typ, x)
@@ -521,6 +521,17 @@ func (f *fn) advance(s *ir.Call) {
 	f.t.f("off += %s / 8;", n.one())
 	f.checkDepth()
 	f.parser.bytes = maxDepth
+}
+
+// layOut finds out, by a parser that is not kept, whether headers stay where they are: what the parser loads depends
+// on it.
+func (g *gen) layOut() {
+	diags, labels, last := g.diags, g.labels, g.lastUnsup
+	g.states = g.parserGraph()
+	g.guardLoops()
+	list, flat := g.emits()
+	g.stays = g.keepsLayout(list, flat)
+	g.diags, g.labels, g.lastUnsup = diags, labels, last
 }
 
 // writeParser writes the parse function.

@@ -199,20 +199,35 @@ func (f *fn) storeStatic(dst ir.Expr, v val) {
 
 // set assigns a value to a C path, for the program.
 func (f *fn) set(p string, v val) {
+	v = f.track(p, v)
 	f.put(p, v)
 	f.wrote(p)
 }
 
-// wrote notes that the program assigned a place, if that is a header's field: the deparser writes only headers that
-// have changed. One that moves headers looks at them all.
+// wrote notes that the program assigned a place, if that is a header's field: the deparser writes only what has
+// changed. One that moves headers looks at them all.
 func (f *fn) wrote(p string) {
-	i := strings.LastIndexByte(p, '.')
-	if i < 0 || f.parser == nil && !f.g.stays {
+	if !f.g.stays {
 		return
 	}
-	if h := f.g.use.byPath[p[:i]]; h != nil {
-		f.t.f("SET_WRITTEN(%s);", h.bit)
+	if h, x := f.g.headerField(p); h != nil && h.writeSet[x] != nil {
+		f.t.f("SET_WRITTEN(%s);", h.writeSet[x].name)
 	}
+}
+
+// headerField is the header's field that a C path leads to, or nil.
+func (g *gen) headerField(p string) (*instance, *ir.Field) {
+	i := strings.LastIndexByte(p, '.')
+	if i < 0 || g.use.byPath[p[:i]] == nil {
+		return nil, nil
+	}
+	h := g.use.byPath[p[:i]]
+	for _, x := range h.typ.Fields {
+		if g.field(x) == p[i+1:] {
+			return h, x
+		}
+	}
+	return nil, nil
 }
 
 // put stores a value at a C path.

@@ -34,9 +34,9 @@ typedef struct __sk_buff ctx_t;
 #define VALID(h) (s->valid[V_##h / 32] >> V_##h % 32 & 1)
 #define SET_VALID(h) (s->valid[V_##h / 32] |= 1U << V_##h % 32)
 #define SET_INVALID(h) (s->valid[V_##h / 32] &= ~(1U << V_##h % 32))
-/* Whether the program assigned a field of a header. */
-#define WRITTEN(h) (s->written[V_##h / 32] >> V_##h % 32 & 1)
-#define SET_WRITTEN(h) (s->written[V_##h / 32] |= 1U << V_##h % 32)
+/* Whether the program assigned a header's field. */
+#define WRITTEN_BIT(w) (1U << W_##w % 32)
+#define SET_WRITTEN(w) (s->written[W_##w / 32] |= WRITTEN_BIT(w))
 #define COPY_VALID(to, from)           \
 	do {                           \
 		if (VALID(from))       \
@@ -63,7 +63,7 @@ volatile u32 nothing;
 #define APPLY_EXIT (1 << 17)
 
 /* Bytes in the packet. */
-static __always_inline u32 wire_length(ctx_t *ctx)
+static __always_inline u64 wire_length(ctx_t *ctx)
 {
 #ifdef TARGET_XDP
 	u64 n = (long)ctx->data_end - (long)ctx->data;
@@ -112,32 +112,48 @@ static __always_inline u32 wire_length(ctx_t *ctx)
 /* The signed number that the low w bits of x are. */
 #define SIGNED(x, w) ((s64)((u64)(x) << (64 - (w))) >> (64 - (w)))
 
+/* The word of eight bytes that has x, of the given type, at a place in it. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define LANE(type, x, at) ((u64)(type)(x) << 8 * (at))
+#define LOW_LANES(w) ((u32)(w))
+#define NEXT_LANES(w) ((u16)((w) >> 32))
+#else
+#define LANE(type, x, at) ((u64)(type)(x) << 8 * (8 - (at) - sizeof(type)))
+#define LOW_LANES(w) ((u32)((u64)(w) >> 32))
+#define NEXT_LANES(w) ((u16)((w) >> 16))
+#endif
+
 /* Big-endian numbers of whole bytes. */
 #define be16(p) bpf_ntohs(*(const u16 *)(p))
 #define be32(p) bpf_ntohl(*(const u32 *)(p))
 #define be64(p) bpf_be64_to_cpu(*(const u64 *)(p))
 #define be24(p) ((u32)be16(p) << 8 | ((const u8 *)(p))[2])
 #define be40(p) ((u64)be32(p) << 8 | ((const u8 *)(p))[4])
-#define be48(p) ((u64)be32(p) << 16 | be16((const u8 *)(p) + 4))
+#define be48(p) (bpf_be64_to_cpu(LANE(u32, *(const u32 *)(p), 0) | LANE(u16, *(const u16 *)((const u8 *)(p) + 4), 4)) >> 16)
 #define be56(p) ((u64)be32(p) << 24 | be24((const u8 *)(p) + 4))
 
-/* The word of eight bytes that has x, of the given type, at a place in it. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define LANE(type, x, at) ((u64)(type)(x) << 8 * (at))
-#define LOW_LANES(w) ((u32)(w))
-#else
-#define LANE(type, x, at) ((u64)(type)(x) << 8 * (8 - (at) - sizeof(type)))
-#define LOW_LANES(w) ((u32)((u64)(w) >> 32))
-#endif
+static __always_inline void store48(u8 *p, u64 x)
+{
+	u64 w = bpf_cpu_to_be64(x << 16);
+	*(u32 *)p = LOW_LANES(w);
+	*(u16 *)(p + 4) = NEXT_LANES(w);
+}
 
-/* Folds a sum of 16-bit words (RFC 1071), which may stand side by side in larger ones. */
+/* Folds a sum of 16-bit words (RFC 1071), which may stand side by side in larger ones; below 2^60. */
 static __always_inline u16 fold(u64 sum)
 {
-	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return sum;
+	return sum + (sum >> 16);
+}
+
+/* The checksum that follows old when the words that it covers change by a sum (RFC 1624). */
+static __always_inline u16 adjust(u16 old, u64 sum)
+{
+	u16 now = ~fold((u16)~old + sum);
+	if (RARE(!now) && old == 0xffff)
+		return old; /* zero has two forms, and nothing changed */
+	return now;
 }
 
 struct port_in {
@@ -224,7 +240,7 @@ struct counter {
 	u64 bytes;
 };
 
-static __always_inline void count_packet(void *map, u32 index, u32 length)
+static __always_inline void count_packet(void *map, u32 index, u64 length)
 {
 	struct counter *c = bpf_map_lookup_elem(map, &index);
 	if (c) {

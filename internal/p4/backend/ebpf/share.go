@@ -133,7 +133,7 @@ func (g *gen) writeSharedCounters() {
 			if !g.countShared[i] {
 				continue
 			}
-			g.funcs.f("__noinline int count_%s(u32 index, u32 length)", g.instances[i])
+			g.funcs.f("__noinline int count_%s(u32 index, u64 length)", g.instances[i])
 			g.funcs.f("{")
 			g.funcs.f("count_packet(&%s, index, length);", g.instances[i])
 			g.funcs.f("return 0;")

@@ -260,7 +260,7 @@ func (g *gen) writeFinish() {
 		t.f("\treturn -1;")
 	}
 	if g.stays {
-		for i := range (len(g.use.list) + 31) / 32 {
+		for i := range g.writtenWords() {
 			t.f("FORGET(s->written[%d]);", i)
 		}
 	}
