@@ -29,6 +29,11 @@ func newGenerated(ctx context.Context, lib *nf.Library, request string, w load) 
 	if err != nil {
 		return nil, err
 	}
+	return loadGenerated(lib, r, w)
+}
+
+// loadGenerated loads a compiled chain and writes a workload.
+func loadGenerated(lib *nf.Library, r *build.Result, w load) (*dataplane.Program, error) {
 	p, err := dataplane.Load(r.Object, dataplane.LoadOptions{Targets: []ebpf.Target{ebpf.XDP}})
 	if err != nil {
 		return nil, err

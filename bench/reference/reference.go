@@ -57,9 +57,13 @@ func source(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	common, err := sources.ReadFile("sfc.h")
-	if err != nil {
-		return "", err
+	out := string(text)
+	for _, h := range []string{"sfc.h", "lb.h"} {
+		common, err := sources.ReadFile(h)
+		if err != nil {
+			return "", err
+		}
+		out = strings.Replace(out, fmt.Sprintf("#include %q\n", h), string(common), 1)
 	}
-	return strings.Replace(string(text), "#include \"sfc.h\"\n", string(common), 1), nil
+	return out, nil
 }

@@ -1,5 +1,5 @@
 /* What the hand-written chains have in common: ports, the maps and lookups of the NFs that several chains visit,
- * checksums. Keys are packed for the chains, and a mask is applied word by word. */
+ * checksums. Keys are packed for the chains, and a mask is applied word by word. For XDP, or with HOOK_TC for TC. */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -14,8 +14,19 @@ typedef __u16 u16;
 typedef __u32 u32;
 typedef __u64 u64;
 
+#ifdef HOOK_TC
+typedef struct __sk_buff ctx_t;
+#define DROP 2 /* TC_ACT_SHOT */
+#define INGRESS(ctx) ((ctx)->ifindex)
+#else
+typedef struct xdp_md ctx_t;
+#define DROP XDP_DROP
+#define INGRESS(ctx) ((ctx)->ingress_ifindex)
+#endif
+
 #define MAX_MASKS 64
 #define NO_PORT 0
+#define HEADERS (sizeof(struct ethhdr) + sizeof(struct iphdr) + sizeof(struct tcphdr))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -223,7 +234,7 @@ static __always_inline int out(u32 port)
 	u32 *ifindex = bpf_map_lookup_elem(&ports_out, &port);
 
 	if (unlikely(!ifindex || !*ifindex))
-		return XDP_DROP;
+		return DROP;
 	return bpf_redirect(*ifindex, 0);
 }
 
@@ -232,6 +243,7 @@ struct packet {
 	struct ethhdr *eth;
 	struct iphdr *ip; /* 0: none */
 	u16 *check; /* of TCP or UDP, 0: none */
+	u32 check_at; /* the same as an offset */
 	struct five k __attribute__((aligned(8)));
 	u8 ttl, flags;
 	u32 len, port, scope, egress;
@@ -240,14 +252,28 @@ struct packet {
 };
 
 /* parse finds the headers. Ports stand only behind a header without options, in the first fragment. */
-static __always_inline int parse(struct xdp_md *ctx, struct packet *p)
+static __always_inline int parse(ctx_t *ctx, struct packet *p)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	u32 ingress = ctx->ingress_ifindex, *port;
+	u32 ingress = INGRESS(ctx), *port;
 	struct iphdr *ip;
 
+#ifdef HOOK_TC
+	u64 want = ctx->len < HEADERS ? ctx->len : HEADERS;
+
+	if (unlikely(data + want > end)) {
+		if (bpf_skb_pull_data(ctx, want))
+			return -1;
+		data = (void *)(long)ctx->data;
+		end = (void *)(long)ctx->data_end;
+	}
+#endif
 	p->eth = data;
+#ifdef HOOK_TC
+	p->len = ctx->len;
+#else
 	p->len = end - data;
+#endif
 	port = bpf_map_lookup_elem(&ports_in, &ingress);
 	if (unlikely(!port || (void *)(p->eth + 1) > end))
 		return -1;
@@ -255,6 +281,10 @@ static __always_inline int parse(struct xdp_md *ctx, struct packet *p)
 	p->k.scope = *port;
 	if (unlikely(p->eth->h_proto != bpf_htons(ETH_P_IP)))
 		return 0;
+#ifdef HOOK_TC
+	if (unlikely(ctx->vlan_present))
+		return 0; /* the kernel has taken the tag out */
+#endif
 	ip = (void *)(p->eth + 1);
 	if (unlikely((void *)(ip + 1) > end))
 		return -1;
@@ -273,6 +303,7 @@ static __always_inline int parse(struct xdp_md *ctx, struct packet *p)
 		p->k.ports = *(u32 *)tcp;
 		p->flags = ((u8 *)tcp)[13];
 		p->check = &tcp->check;
+		p->check_at = ETH_HLEN + sizeof(*ip) + offsetof(struct tcphdr, check);
 	} else if (ip->protocol == IPPROTO_UDP) {
 		struct udphdr *udp = (void *)(ip + 1);
 
@@ -281,6 +312,7 @@ static __always_inline int parse(struct xdp_md *ctx, struct packet *p)
 		p->k.ports = *(u32 *)udp;
 		if (udp->check)
 			p->check = &udp->check;
+		p->check_at = ETH_HLEN + sizeof(*ip) + offsetof(struct udphdr, check);
 	}
 	return 0;
 }
@@ -299,18 +331,15 @@ static __always_inline void set_destination(struct packet *p, u32 to)
 	p->ip->daddr = to;
 }
 
-/* do_firewall tells whether the packet is to be dropped. */
+/* do_firewall tells whether the packet is to be dropped. Direct counters count hits: the default action has none. */
 static __always_inline int do_firewall(struct packet *p)
 {
 	const struct rule_value *rule = firewall_rule(&p->k);
-	u32 action = ALLOW, index = 0;
 
-	if (rule) {
-		action = rule->action;
-		index = rule->index;
-	}
-	count(&firewall_hits, index, p->len);
-	return action != ALLOW;
+	if (!rule)
+		return 0;
+	count(&firewall_hits, rule->index, p->len);
+	return rule->action != ALLOW;
 }
 
 static __always_inline void do_nat(struct packet *p)
@@ -353,21 +382,32 @@ static __always_inline int do_l3fwd(struct packet *p)
 	return 0;
 }
 
-/* leave brings the checksums up to date and sends the packet to where it was forwarded, or else to the wire's
- * other end. */
-static __always_inline int leave(struct packet *p)
+/* finish brings the checksums up to date. */
+static __always_inline void finish(ctx_t *ctx, struct packet *p)
 {
-	if (likely(p->ip)) {
-		if (p->check && p->addresses) {
-			u16 sum = ~fold((u16)~*p->check + p->addresses);
+	if (unlikely(!p->ip))
+		return;
+	if (p->addresses + p->hop && likely(p->ip->ihl == 5))
+		p->ip->check = ~fold((u16)~p->ip->check + p->addresses + p->hop);
+	if (!p->check || !p->addresses)
+		return;
+#ifdef HOOK_TC
+	/* The kernel knows whether the sum is complete or left to a NIC. */
+	bpf_l4_csum_replace(ctx, p->check_at, 0, fold(p->addresses),
+			    BPF_F_PSEUDO_HDR | (p->k.proto == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0));
+#else
+	u16 sum = ~fold((u16)~*p->check + p->addresses);
 
-			/* A UDP checksum of zero would mean that there is none. */
-			if (!sum && p->k.proto == IPPROTO_UDP)
-				sum = 0xffff;
-			*p->check = sum;
-		}
-		if (p->addresses + p->hop && likely(p->ip->ihl == 5))
-			p->ip->check = ~fold((u16)~p->ip->check + p->addresses + p->hop);
-	}
+	/* A UDP checksum of zero would mean that there is none. */
+	if (!sum && p->k.proto == IPPROTO_UDP)
+		sum = 0xffff;
+	*p->check = sum;
+#endif
+}
+
+/* leave sends the finished packet to where it was forwarded, or else to the wire's other end. */
+static __always_inline int leave(ctx_t *ctx, struct packet *p)
+{
+	finish(ctx, p);
 	return out(p->egress != NO_PORT ? p->egress : p->port ^ 3);
 }

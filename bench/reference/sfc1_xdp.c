@@ -22,7 +22,7 @@ struct ids_mask {
 	u32 zero;
 } __attribute__((aligned(8)));
 
-enum { PASS, DROP, ALERT, ALERT_AND_DROP };
+enum { PASS, BLOCK, ALERT, ALERT_AND_BLOCK };
 
 struct {
 	u32 now, zero;
@@ -94,25 +94,20 @@ static __always_inline int do_ids(struct packet *p)
 {
 	struct ids_key k __attribute__((aligned(8))) = { p->k, p->ttl, p->flags };
 	const struct rule_value *rule = signature(&k);
-	u32 action = PASS, index = 0;
 
-	if (rule) {
-		action = rule->action;
-		index = rule->index;
-	}
-	count(&ids_hits, index, p->len);
-	if (likely(action == PASS))
+	if (likely(!rule))
 		return 0;
-	if (action >= ALERT) {
-		struct alert a = { rule ? rule->signature : 0, p->k.src, p->k.dst, p->k.ports, p->k.proto };
+	count(&ids_hits, rule->index, p->len);
+	if (rule->action >= ALERT) {
+		struct alert a = { rule->signature, p->k.src, p->k.dst, p->k.ports, p->k.proto };
 
 		bpf_ringbuf_output(&events, &a, sizeof(a), 0);
 	}
-	return action != ALERT;
+	return rule->action == BLOCK || rule->action == ALERT_AND_BLOCK;
 }
 
 SEC("xdp")
-int sfc1(struct xdp_md *ctx)
+int sfc1(ctx_t *ctx)
 {
 	const struct classifier_value *chain;
 	struct packet p = {};
@@ -120,24 +115,24 @@ int sfc1(struct xdp_md *ctx)
 	u32 zero = 0;
 
 	if (unlikely(parse(ctx, &p)))
-		return XDP_DROP;
+		return DROP;
 	chain = classify(&p.k);
 	if (!chain)
 		return out(p.port ^ 3);
 	n = bpf_map_lookup_elem(&nodes, &zero);
 	if (unlikely(!n))
-		return XDP_DROP;
+		return DROP;
 	p.k.scope = p.scope = chain->scope;
 
 	add(&n->seen[IDS], p.len);
 	if (likely(p.ip) && unlikely(do_ids(&p))) {
 		add(&n->dropped[IDS], p.len);
-		return XDP_DROP;
+		return DROP;
 	}
 	add(&n->seen[FIREWALL], p.len);
 	if (likely(p.ip) && unlikely(do_firewall(&p))) {
 		add(&n->dropped[FIREWALL], p.len);
-		return XDP_DROP;
+		return DROP;
 	}
 	add(&n->seen[NAT], p.len);
 	if (likely(p.ip))
@@ -145,9 +140,9 @@ int sfc1(struct xdp_md *ctx)
 	add(&n->seen[L3FWD], p.len);
 	if (likely(p.ip) && unlikely(do_l3fwd(&p))) {
 		add(&n->dropped[L3FWD], p.len);
-		return XDP_DROP;
+		return DROP;
 	}
-	return leave(&p);
+	return leave(ctx, &p);
 }
 
 char LICENSE[] SEC("license") = "GPL";

@@ -3,50 +3,7 @@
 /* SFC2 of paper 003 by hand, for XDP, on a wire between two ports: LB, then on path 1 L3fwd, then on both paths
  * Firewall and NAT. See sfc1_xdp.c. */
 #include "sfc.h"
-
-struct service {
-	u32 addr;
-	u16 port;
-	u8 proto;
-	u8 zero;
-	u32 scope;
-};
-
-struct balance {
-	u16 group, members;
-};
-
-struct member {
-	u16 group, index;
-	u32 scope;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct service);
-	__type(value, struct balance);
-} lb_services SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct member);
-	__type(value, u32);
-} lb_members SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct service);
-	__type(value, u32);
-} lb_replies SEC(".maps");
-
-/* Of the CRC-32 of eight bytes, byte 0 to 7: "slicing by 8". Filled before loading. */
-const volatile u32 crc_tables[8][256] = {};
+#include "lb.h"
 
 enum { LB, L3FWD, FIREWALL, NAT, NODES };
 
@@ -61,47 +18,8 @@ struct {
 	__type(value, struct nodes);
 } nodes SEC(".maps");
 
-#define T(n, byte) crc_tables[n][(byte) & 0xff]
-
-/* crc is the CRC-32 of source, destination, protocol and ports, thirteen bytes as in the packet. */
-static __always_inline u32 crc(const struct five *k)
-{
-	u32 c = ~0U, a = k->src ^ c, b = k->dst;
-	u32 ports = k->ports;
-
-	c = T(7, a) ^ T(6, a >> 8) ^ T(5, a >> 16) ^ T(4, a >> 24) ^ T(3, b) ^ T(2, b >> 8) ^ T(1, b >> 16) ^ T(0, b >> 24);
-	a = (u32)k->proto | ports << 8; /* the protocol and three bytes of the ports */
-	a ^= c;
-	c = T(3, a) ^ T(2, a >> 8) ^ T(1, a >> 16) ^ T(0, a >> 24);
-	c = T(0, c ^ ports >> 24) ^ c >> 8;
-	return ~c;
-}
-
-static __always_inline void do_lb(struct packet *p)
-{
-	struct service to = { p->k.dst, p->k.ports >> 16, p->k.proto, 0, p->scope };
-	struct balance *balance;
-	u32 *addr;
-
-	balance = bpf_map_lookup_elem(&lb_services, &to);
-	if (balance) {
-		u32 members = balance->members;
-		struct member m = { balance->group, members ? crc(&p->k) % members : 0, p->scope };
-
-		addr = bpf_map_lookup_elem(&lb_members, &m);
-		if (addr)
-			set_destination(p, *addr);
-	} else {
-		struct service from = { p->k.src, p->k.ports, p->k.proto, 0, p->scope };
-
-		addr = bpf_map_lookup_elem(&lb_replies, &from);
-		if (addr)
-			set_source(p, *addr);
-	}
-}
-
 SEC("xdp")
-int sfc2(struct xdp_md *ctx)
+int sfc2(ctx_t *ctx)
 {
 	const struct classifier_value *chain;
 	struct packet p = {};
@@ -109,13 +27,13 @@ int sfc2(struct xdp_md *ctx)
 	u32 zero = 0;
 
 	if (unlikely(parse(ctx, &p)))
-		return XDP_DROP;
+		return DROP;
 	chain = classify(&p.k);
 	if (!chain)
 		return out(p.port ^ 3);
 	n = bpf_map_lookup_elem(&nodes, &zero);
 	if (unlikely(!n))
-		return XDP_DROP;
+		return DROP;
 	p.k.scope = p.scope = chain->scope;
 
 	add(&n->seen[LB], p.len);
@@ -125,18 +43,18 @@ int sfc2(struct xdp_md *ctx)
 		add(&n->seen[L3FWD], p.len);
 		if (likely(p.ip) && unlikely(do_l3fwd(&p))) {
 			add(&n->dropped[L3FWD], p.len);
-			return XDP_DROP;
+			return DROP;
 		}
 	}
 	add(&n->seen[FIREWALL], p.len);
 	if (likely(p.ip) && unlikely(do_firewall(&p))) {
 		add(&n->dropped[FIREWALL], p.len);
-		return XDP_DROP;
+		return DROP;
 	}
 	add(&n->seen[NAT], p.len);
 	if (likely(p.ip))
 		do_nat(&p);
-	return leave(&p);
+	return leave(ctx, &p);
 }
 
 char LICENSE[] SEC("license") = "GPL";
