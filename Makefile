@@ -35,6 +35,7 @@ lint: test-deps
 
 unit: build
 	@go test -timeout 20m ./...
+	@neutron/test
 
 generate:
 	@cd api/generate && go run .

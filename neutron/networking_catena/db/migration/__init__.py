@@ -1,0 +1,1 @@
+"""Migrations, as neutron-db-manage runs them."""

@@ -1,0 +1,1 @@
+"""The branch of neutron-db-manage that has the journal."""
