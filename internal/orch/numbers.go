@@ -129,6 +129,9 @@ func numbered(s *service.Service) []numberedName {
 	for _, c := range s.Chains {
 		out = append(out, numberedName{chainNumber, c.Name})
 	}
+	for _, g := range s.SecurityGroups {
+		out = append(out, numberedName{groupNumber, g.Name})
+	}
 	add := func(device string, list []service.Attachment) {
 		for _, a := range list {
 			out = append(out, numberedName{portNumber, service.PortName(device, a.Network)})

@@ -69,6 +69,7 @@ type wanted struct {
 // part is what one service adds to the configuration of the switch.
 type part struct {
 	Networks []service.SwitchNetwork
+	Groups   []service.SwitchGroup `json:",omitempty"`
 	Chains   []service.SwitchChain
 	Ports    []partPort
 }
@@ -77,6 +78,18 @@ type partPort struct {
 	Name    string
 	Number  uint32
 	Network uint32
+	// Groups secure the port, none leave it open.
+	Groups []uint32              `json:",omitempty"`
+	Pairs  []service.AddressPair `json:",omitempty"`
+}
+
+// attached is the port as the switch has it, when it exists.
+func (p partPort) attached(o service.Owner, port service.Port) service.SwitchPort {
+	return service.SwitchPort{
+		Owner: o, Number: p.Number, Network: p.Network, Port: port,
+		Secured: len(p.Groups) > 0, Groups: p.Groups, Pairs: p.Pairs,
+		InstanceID: o.String() + "/" + port.Device, ProjectID: o.Project, HostName: port.Device,
+	}
 }
 
 // desired is a service with all that was decided about it: pure input of Plan.
@@ -320,10 +333,18 @@ func (d desired) part() (*part, error) {
 		sn := service.SwitchNetwork{
 			Owner: owner, Number: d.Numbers.get(networkNumber, owner, n.Name), Name: n.Name, Subnet: n.Subnet,
 		}
+		mac := service.MACFor(owner, "gateway of "+n.Name)
 		if r := s.Router(n.Name); r != nil {
 			sn.Router = d.Numbers.get(routerNumber, owner, r.Name)
-			sn.Gateway = n.Gateway
-			sn.GatewayMAC = service.MACFor(owner, "gateway of "+n.Name)
+			sn.Gateway, sn.GatewayMAC = n.Gateway, mac
+		}
+		// The gateway's address is the node's also where no router has it.
+		if n.DHCP {
+			sn.Server = n.Gateway
+		}
+		sn.ServerMAC, sn.DNS, sn.MTU, sn.Metadata = mac, n.DNS, n.MTU, true
+		if len(sn.DNS) == 0 {
+			sn.DNS = d.nameServers(n.Name)
 		}
 		p.Networks = append(p.Networks, sn)
 	}
@@ -340,21 +361,50 @@ func (d desired) part() (*part, error) {
 		number := d.Numbers.get(chainNumber, owner, c.Name)
 		p.Chains = append(p.Chains, service.SwitchChain{Owner: owner, Number: number, Scope: number, Chain: c})
 	}
-	addPort := func(device string, list []service.Attachment) {
+	p.Groups = d.groups()
+	addPort := func(device string, groups []string, list []service.Attachment) {
 		for _, a := range list {
 			name := service.PortName(device, a.Network)
-			p.Ports = append(p.Ports, partPort{
-				Name: name, Number: d.Numbers.get(portNumber, owner, name), Network: d.Numbers.get(networkNumber, owner, a.Network),
-			})
+			pp := partPort{Name: name, Number: d.Numbers.get(portNumber, owner, name), Network: d.Numbers.get(networkNumber, owner, a.Network)}
+			names := groups
+			if len(a.SecurityGroups) > 0 {
+				names = a.SecurityGroups
+			}
+			for _, g := range names {
+				pp.Groups = append(pp.Groups, d.Numbers.get(groupNumber, owner, g))
+			}
+			slices.Sort(pp.Groups)
+			for _, ip := range a.AllowedAddresses {
+				pp.Pairs = append(pp.Pairs, service.AddressPair{IP: ip})
+			}
+			p.Ports = append(p.Ports, pp)
 		}
 	}
 	for _, f := range s.Functions {
-		addPort(f.Name, f.Networks)
+		addPort(f.Name, f.SecurityGroups, f.Networks)
 	}
 	for i := range s.Servers {
 		for _, name := range s.Servers[i].Instances() {
-			addPort(name, s.Servers[i].Networks)
+			addPort(name, s.Servers[i].SecurityGroups, s.Servers[i].Networks)
 		}
 	}
 	return p, nil
+}
+
+// groups gives the service's security groups their numbers.
+func (d desired) groups() []service.SwitchGroup {
+	owner := d.Service.Owner()
+	var out []service.SwitchGroup
+	for _, g := range d.Service.SecurityGroups {
+		sg := service.SwitchGroup{Owner: owner, Number: d.Numbers.get(groupNumber, owner, g.Name), Name: g.Name}
+		for _, r := range g.Rules {
+			sr := service.SwitchGroupRule{SecurityRule: r}
+			if r.RemoteGroup != "" {
+				sr.Remote = d.Numbers.get(groupNumber, owner, r.RemoteGroup)
+			}
+			sg.Rules = append(sg.Rules, sr)
+		}
+		out = append(out, sg)
+	}
+	return out
 }

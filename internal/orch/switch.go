@@ -35,10 +35,11 @@ func (s *switchState) with(owner service.Owner, p livePart) service.SwitchConfig
 			return
 		}
 		cfg.Networks = append(cfg.Networks, p.part.Networks...)
+		cfg.Groups = append(cfg.Groups, p.part.Groups...)
 		cfg.Chains = append(cfg.Chains, p.part.Chains...)
 		for _, pp := range p.part.Ports {
 			if port, ok := p.ports[pp.Name]; ok {
-				cfg.Ports = append(cfg.Ports, service.SwitchPort{Owner: o, Number: pp.Number, Network: pp.Network, Port: port})
+				cfg.Ports = append(cfg.Ports, pp.attached(o, port))
 			}
 		}
 	}

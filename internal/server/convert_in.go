@@ -57,6 +57,7 @@ func toService(m *catenav1.Service) (*service.Service, []service.Problem) {
 	}{
 		{"networks", len(m.GetNetworks()), service.MaxNetworks}, {"routers", len(m.GetRouters()), service.MaxNetworks},
 		{"servers", len(m.GetServers()), service.MaxInstances}, {"functions", len(m.GetFunctions()), service.MaxInstances},
+		{"security groups", len(m.GetSecurityGroups()), service.MaxGroups},
 		{"chains", len(m.GetChains()), service.MaxChains}, {"rules", len(m.GetRules()), service.MaxRules},
 	} {
 		if l.n > l.limit {
@@ -85,11 +86,14 @@ func toService(m *catenav1.Service) (*service.Service, []service.Problem) {
 		s.Servers = append(s.Servers, service.Server{
 			Name: v.GetName(), Image: v.GetImage(), Flavor: v.GetFlavor(), Count: count,
 			Networks: r.attachments(fmt.Sprintf("servers[%d].networks", i), v.GetNetworks()),
-			Port:     int(v.GetPort()), Command: v.GetCommand(),
+			Port:     int(v.GetPort()), Command: v.GetCommand(), SecurityGroups: v.GetSecurityGroups(),
 		})
 	}
 	for i, f := range m.GetFunctions() {
 		s.Functions = append(s.Functions, r.function(fmt.Sprintf("functions[%d]", i), f))
+	}
+	for i, g := range m.GetSecurityGroups() {
+		s.SecurityGroups = append(s.SecurityGroups, r.securityGroup(fmt.Sprintf("security_groups[%d]", i), g))
 	}
 	for i, c := range m.GetChains() {
 		s.Chains = append(s.Chains, r.chain(fmt.Sprintf("chains[%d]", i), c))
@@ -100,13 +104,41 @@ func toService(m *catenav1.Service) (*service.Service, []service.Problem) {
 func (r *reader) attachments(path string, list []*catenav1.Attachment) []service.Attachment {
 	var out []service.Attachment
 	for i, a := range list {
-		out = append(out, service.Attachment{Network: a.GetNetwork(), IP: r.addr(fmt.Sprintf("%s[%d].ip", path, i), a.GetIp())})
+		p := fmt.Sprintf("%s[%d]", path, i)
+		x := service.Attachment{Network: a.GetNetwork(), IP: r.addr(p+".ip", a.GetIp()), SecurityGroups: a.GetSecurityGroups()}
+		for j, s := range a.GetAllowedAddresses() {
+			x.AllowedAddresses = append(x.AllowedAddresses, r.prefix(fmt.Sprintf("%s.allowed_addresses[%d]", p, j), s))
+		}
+		out = append(out, x)
 	}
 	return out
 }
 
+func (r *reader) securityGroup(path string, m *catenav1.SecurityGroup) service.SecurityGroup {
+	g := service.SecurityGroup{Name: m.GetName()}
+	for i, v := range m.GetRules() {
+		p := fmt.Sprintf("%s.rules[%d]", path, i)
+		x := service.SecurityRule{
+			Direction: service.Direction(v.GetDirection()), Protocol: v.GetProtocol(), Ports: r.ports(p+".ports", v.GetPorts()),
+			RemotePrefix: r.prefix(p+".remote_ip_prefix", v.GetRemoteIpPrefix()), RemoteGroup: v.GetRemoteGroup(),
+		}
+		kind, code := v.GetIcmpType(), v.GetIcmpCode()
+		if v.IcmpCode == nil {
+			code = -1
+		}
+		switch {
+		case v.IcmpType == nil && v.IcmpCode != nil, kind < 0, kind > 255, code < -1, code > 255:
+			r.problems = append(r.problems, service.Problem{Path: p, Code: service.CodeValue, Message: "icmp_type and icmp_code can be 0 to 255, and a code needs a type"})
+		case v.IcmpType != nil:
+			x.ICMP = &service.ICMPMatch{Type: uint8(kind), Code: int16(code)}
+		}
+		g.Rules = append(g.Rules, x)
+	}
+	return g
+}
+
 func (r *reader) function(path string, m *catenav1.Function) service.Function {
-	f := service.Function{Name: m.GetName(), Networks: r.attachments(path+".networks", m.GetNetworks())}
+	f := service.Function{Name: m.GetName(), Networks: r.attachments(path+".networks", m.GetNetworks()), SecurityGroups: m.GetSecurityGroups()}
 	switch c := m.GetConfig().(type) {
 	case *catenav1.Function_LoadBalancer:
 		f.Kind = service.LoadBalancerKind

@@ -110,11 +110,14 @@ func fromService(s *service.Service) *catenav1.Service {
 	for _, v := range s.Servers {
 		m.Servers = append(m.Servers, &catenav1.Server{
 			Name: v.Name, Image: v.Image, Flavor: v.Flavor, Count: int32(v.Count), Networks: fromAttachments(v.Networks),
-			Port: int32(v.Port), Command: v.Command,
+			Port: int32(v.Port), Command: v.Command, SecurityGroups: v.SecurityGroups,
 		})
 	}
 	for _, f := range s.Functions {
 		m.Functions = append(m.Functions, fromFunction(f))
+	}
+	for _, g := range s.SecurityGroups {
+		m.SecurityGroups = append(m.SecurityGroups, fromSecurityGroup(g))
 	}
 	for _, c := range s.Chains {
 		mc := &catenav1.Chain{Name: c.Name, Request: c.Request, Rules: fromRules(c.Rules), Path: int32(c.Path)}
@@ -126,16 +129,39 @@ func fromService(s *service.Service) *catenav1.Service {
 	return m
 }
 
+func fromSecurityGroup(g service.SecurityGroup) *catenav1.SecurityGroup {
+	m := &catenav1.SecurityGroup{Name: g.Name}
+	for _, r := range g.Rules {
+		x := &catenav1.SecurityGroupRule{
+			Direction: string(r.Direction), Protocol: r.Protocol, Ports: r.Ports.String(),
+			RemoteIpPrefix: text(r.RemotePrefix), RemoteGroup: r.RemoteGroup,
+		}
+		if r.ICMP != nil {
+			kind, code := int32(r.ICMP.Type), int32(r.ICMP.Code)
+			x.IcmpType = &kind
+			if code >= 0 {
+				x.IcmpCode = &code
+			}
+		}
+		m.Rules = append(m.Rules, x)
+	}
+	return m
+}
+
 func fromAttachments(list []service.Attachment) []*catenav1.Attachment {
 	var out []*catenav1.Attachment
 	for _, a := range list {
-		out = append(out, &catenav1.Attachment{Network: a.Network, Ip: text(a.IP)})
+		m := &catenav1.Attachment{Network: a.Network, Ip: text(a.IP), SecurityGroups: a.SecurityGroups}
+		for _, x := range a.AllowedAddresses {
+			m.AllowedAddresses = append(m.AllowedAddresses, x.String())
+		}
+		out = append(out, m)
 	}
 	return out
 }
 
 func fromFunction(f service.Function) *catenav1.Function {
-	m := &catenav1.Function{Name: f.Name, Networks: fromAttachments(f.Networks)}
+	m := &catenav1.Function{Name: f.Name, Networks: fromAttachments(f.Networks), SecurityGroups: f.SecurityGroups}
 	switch {
 	case f.LoadBalancer != nil:
 		c := f.LoadBalancer

@@ -633,9 +633,16 @@ project: p
 networks:
   - {name: n, subnet: 10.0.0.0/24, gateway: 10.0.0.254, dhcp: false, dns: [1.1.1.1], mtu: 1400}
 routers: [{name: r, networks: [n]}]
-servers: [{name: s, image: i, flavor: f, networks: [{network: n, ip: 10.0.0.9}], port: 81, command: [a, b]}]
+security_groups:
+  - name: g
+    rules:
+      - {direction: ingress, protocol: tcp, ports: 80-88, remote_group: g}
+      - {direction: ingress, protocol: icmp, icmp_type: 0}
+      - {direction: egress, protocol: icmp, icmp_type: 3, icmp_code: 0, remote_ip_prefix: 10.0.0.0/8}
+  - {name: h}
+servers: [{name: s, image: i, flavor: f, networks: [{network: n, ip: 10.0.0.9, security_groups: [h], allowed_addresses: [10.0.0.10, 10.8.0.0/16]}], port: 81, command: [a, b], security_groups: [g]}]
 functions:
-  - {name: lb, kind: loadbalancer, networks: [n], config: {port: 1, protocol: http, algorithm: source, members: [s], member_port: 2}}
+  - {name: lb, kind: loadbalancer, networks: [n], security_groups: [g, h], config: {port: 1, protocol: http, algorithm: source, members: [s], member_port: 2}}
   - name: fw
     kind: firewall
     networks: [n]

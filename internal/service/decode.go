@@ -46,8 +46,54 @@ func (d *decoder) service(s *Service, n ast.Node) {
 				s.Chains = append(s.Chains, d.chain(n, p))
 			})
 		}},
+		{"security_groups", func(n ast.Node, p string) {
+			d.list(n, p, MaxGroups, func(n ast.Node, p string, _ int) {
+				s.SecurityGroups = append(s.SecurityGroups, d.securityGroup(n, p))
+			})
+		}},
 		{"rules", d.rules(&s.Rules)},
 	})
+}
+
+func (d *decoder) securityGroup(n ast.Node, p string) SecurityGroup {
+	var v SecurityGroup
+	d.object(n, p, "a security group", []field{
+		{"name", d.text(&v.Name)},
+		{"rules", func(n ast.Node, p string) {
+			d.list(n, p, MaxRules, func(n ast.Node, p string, _ int) {
+				var r SecurityRule
+				var direction string
+				kind, code := -1, -1
+				d.object(n, p, "a security group's rule", []field{
+					{"direction", d.text(&direction)},
+					{"protocol", d.text(&r.Protocol)},
+					{"ports", parsed(d, &r.Ports, ParsePortRange)},
+					{"icmp_type", d.octet(&kind)},
+					{"icmp_code", d.octet(&code)},
+					{"remote_ip_prefix", parsed(d, &r.RemotePrefix, ParsePrefix)},
+					{"remote_group", d.text(&r.RemoteGroup)},
+				})
+				r.Direction = Direction(direction)
+				if kind >= 0 {
+					r.ICMP = &ICMPMatch{Type: uint8(kind), Code: int16(code)}
+				} else if code >= 0 {
+					d.at(n, p, CodeMissing, "a security group's rule with icmp_code needs icmp_type, too")
+				}
+				v.Rules = append(v.Rules, r)
+			})
+		}},
+	})
+	return v
+}
+
+// octet reads a number from 0 to 255.
+func (d *decoder) octet(dst *int) func(ast.Node, string) {
+	return func(n ast.Node, p string) {
+		d.number(dst)(n, p)
+		if *dst > 255 || *dst < -1 {
+			d.at(n, p, CodeValue, "%s is %d; it can be 0 to 255", p, *dst)
+		}
+	}
 }
 
 func (d *decoder) network(n ast.Node, p string) Network {
@@ -83,6 +129,14 @@ func (d *decoder) attachments(dst *[]Attachment) func(ast.Node, string) {
 				d.object(n, p, "an attachment", []field{
 					{"network", d.text(&a.Network)},
 					{"ip", parsed(d, &a.IP, ParseAddr)},
+					{"security_groups", d.texts(&a.SecurityGroups, MaxGroups)},
+					{"allowed_addresses", func(n ast.Node, p string) {
+						d.list(n, p, MaxGroups, func(n ast.Node, p string, _ int) {
+							var x netip.Prefix
+							parsed(d, &x, ParsePrefix)(n, p)
+							a.AllowedAddresses = append(a.AllowedAddresses, x)
+						})
+					}},
 				})
 			default:
 				d.text(&a.Network)(n, p)
@@ -102,6 +156,7 @@ func (d *decoder) server(n ast.Node, p string) Server {
 		{"networks", d.attachments(&v.Networks)},
 		{"port", d.number(&v.Port)},
 		{"command", d.texts(&v.Command, 64)},
+		{"security_groups", d.texts(&v.SecurityGroups, MaxGroups)},
 	})
 	return v
 }
@@ -115,6 +170,7 @@ func (d *decoder) function(n ast.Node, p string) Function {
 		{"name", d.text(&v.Name)},
 		{"kind", d.text(&kind)},
 		{"networks", d.attachments(&v.Networks)},
+		{"security_groups", d.texts(&v.SecurityGroups, MaxGroups)},
 		{"config", func(n ast.Node, p string) { config, configPath = n, p }},
 	})
 	v.Kind = FunctionKind(kind)

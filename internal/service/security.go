@@ -37,6 +37,33 @@ type ICMPMatch struct {
 	Code int16
 }
 
+// SecurityGroup is a named list of rules. One without egress rules lets everything
+// out, as one that Neutron makes; Default writes that down as a rule.
+type SecurityGroup struct {
+	Name  string
+	Rules []SecurityRule
+}
+
+// SecurityGroup by name, or nil.
+func (s *Service) SecurityGroup(name string) *SecurityGroup {
+	for i := range s.SecurityGroups {
+		if s.SecurityGroups[i].Name == name {
+			return &s.SecurityGroups[i]
+		}
+	}
+	return nil
+}
+
+// setDefaults adds the rule of a group that says nothing of what goes out.
+func (g *SecurityGroup) setDefaults() {
+	for _, r := range g.Rules {
+		if r.Direction == Egress {
+			return
+		}
+	}
+	g.Rules = append(g.Rules, SecurityRule{Direction: Egress})
+}
+
 // SwitchGroup is a security group as the switch sees it.
 type SwitchGroup struct {
 	Owner  Owner

@@ -15,6 +15,8 @@ type Service struct {
 	Servers   []Server
 	Functions []Function
 	Chains    []Chain
+	// SecurityGroups are what ports of the service name; see security.go.
+	SecurityGroups []SecurityGroup
 	// Rules are NF rules whose scope is the project: they hold for every chain
 	// of the project that visits the NF. Rules of one chain stand in the chain.
 	Rules []Rule
@@ -43,6 +45,11 @@ type Router struct {
 type Attachment struct {
 	Network string
 	IP      netip.Addr // zero: allocated by the planner
+	// SecurityGroups of the port; none: those of the server or function. A port
+	// without groups is not secured: nothing of it is checked.
+	SecurityGroups []string
+	// AllowedAddresses are what a secured port may send from beside its own address.
+	AllowedAddresses []netip.Prefix
 }
 
 // Server is Count equal instances. A single instance carries the server's name,
@@ -57,6 +64,8 @@ type Server struct {
 	// the instance when Command is empty; default 80.
 	Port    int
 	Command []string // program and arguments to run in the instance instead
+	// SecurityGroups of the ports that name none themselves.
+	SecurityGroups []string
 }
 
 // Kind of a function.
@@ -75,12 +84,14 @@ var FunctionKinds = []FunctionKind{DNSKind, FirewallKind, LoadBalancerKind}
 // Function is a network function that runs as an instance of its own. Of the
 // three configurations, the one that Kind names is set, the others are nil.
 type Function struct {
-	Name         string
-	Kind         FunctionKind
-	Networks     []Attachment // at least one
-	LoadBalancer *LoadBalancer
-	Firewall     *Firewall
-	DNS          *DNS
+	Name     string
+	Kind     FunctionKind
+	Networks []Attachment // at least one
+	// SecurityGroups of the ports that name none themselves.
+	SecurityGroups []string
+	LoadBalancer   *LoadBalancer
+	Firewall       *Firewall
+	DNS            *DNS
 }
 
 // LoadBalancer spreads connections over the instances of its members.

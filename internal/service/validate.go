@@ -29,6 +29,9 @@ func (s *Service) Default() {
 	for i := range s.Functions {
 		s.Functions[i].setDefaults(s)
 	}
+	for i := range s.SecurityGroups {
+		s.SecurityGroups[i].setDefaults()
+	}
 	for i := range s.Chains {
 		setDefault(&s.Chains[i].Path, 1)
 	}
@@ -70,6 +73,7 @@ func (s *Service) Validate() []Problem {
 	v.serversOK()
 	v.functionsOK()
 	v.addressesOK()
+	v.groupsOK()
 	v.chainsOK()
 	return v.problems
 }
@@ -134,6 +138,10 @@ func (v *validator) names() {
 	}
 	for i, r := range s.Functions {
 		v.name(at("functions", i), "function", r.Name, taken) // one name space with servers
+	}
+	taken = map[string]bool{}
+	for i, g := range s.SecurityGroups {
+		v.name(at("security_groups", i), "security group", g.Name, taken)
 	}
 	taken = map[string]bool{}
 	for i, r := range s.Chains {

@@ -26,6 +26,7 @@ const (
 	MaxInstances   = 1000 // servers and functions; a switch has 509 ports
 	MaxChains      = 1000
 	MaxRules       = 100_000
+	MaxGroups      = 256 // security groups, and those of one port
 )
 
 // Parse reads one service from YAML, fills in defaults and checks it. name is

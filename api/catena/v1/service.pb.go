@@ -37,9 +37,10 @@ type Service struct {
 	Functions []*Function `protobuf:"bytes,6,rep,name=functions,proto3" json:"functions,omitempty"`
 	Chains    []*Chain    `protobuf:"bytes,7,rep,name=chains,proto3" json:"chains,omitempty"`
 	// Rules that hold for all chains of the service.
-	Rules         []*Rule `protobuf:"bytes,8,rep,name=rules,proto3" json:"rules,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Rules          []*Rule          `protobuf:"bytes,8,rep,name=rules,proto3" json:"rules,omitempty"`
+	SecurityGroups []*SecurityGroup `protobuf:"bytes,9,rep,name=security_groups,json=securityGroups,proto3" json:"security_groups,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Service) Reset() {
@@ -128,6 +129,167 @@ func (x *Service) GetRules() []*Rule {
 	return nil
 }
 
+func (x *Service) GetSecurityGroups() []*SecurityGroup {
+	if x != nil {
+		return x.SecurityGroups
+	}
+	return nil
+}
+
+// SecurityGroup says what its ports may send and receive, as in Neutron: only
+// what a rule allows, and what belongs to it. A group without egress rules lets
+// everything out.
+type SecurityGroup struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Rules         []*SecurityGroupRule   `protobuf:"bytes,2,rep,name=rules,proto3" json:"rules,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SecurityGroup) Reset() {
+	*x = SecurityGroup{}
+	mi := &file_catena_v1_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SecurityGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SecurityGroup) ProtoMessage() {}
+
+func (x *SecurityGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_catena_v1_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SecurityGroup.ProtoReflect.Descriptor instead.
+func (*SecurityGroup) Descriptor() ([]byte, []int) {
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SecurityGroup) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SecurityGroup) GetRules() []*SecurityGroupRule {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+// SecurityGroupRule allows packets that match all fields that are set.
+type SecurityGroupRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "ingress" (to the port) or "egress".
+	Direction string `protobuf:"bytes,1,opt,name=direction,proto3" json:"direction,omitempty"`
+	// "tcp", "udp", "icmp" or a number.
+	Protocol string `protobuf:"bytes,2,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	// Destination ports, like "80" or "8000-8999".
+	Ports string `protobuf:"bytes,3,opt,name=ports,proto3" json:"ports,omitempty"`
+	// Of ICMP messages.
+	IcmpType *int32 `protobuf:"varint,4,opt,name=icmp_type,json=icmpType,proto3,oneof" json:"icmp_type,omitempty"`
+	IcmpCode *int32 `protobuf:"varint,5,opt,name=icmp_code,json=icmpCode,proto3,oneof" json:"icmp_code,omitempty"`
+	// Whom the packets come from or go to: an IPv4 prefix, or
+	RemoteIpPrefix string `protobuf:"bytes,6,opt,name=remote_ip_prefix,json=remoteIpPrefix,proto3" json:"remote_ip_prefix,omitempty"`
+	// the ports of a group.
+	RemoteGroup   string `protobuf:"bytes,7,opt,name=remote_group,json=remoteGroup,proto3" json:"remote_group,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SecurityGroupRule) Reset() {
+	*x = SecurityGroupRule{}
+	mi := &file_catena_v1_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SecurityGroupRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SecurityGroupRule) ProtoMessage() {}
+
+func (x *SecurityGroupRule) ProtoReflect() protoreflect.Message {
+	mi := &file_catena_v1_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SecurityGroupRule.ProtoReflect.Descriptor instead.
+func (*SecurityGroupRule) Descriptor() ([]byte, []int) {
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SecurityGroupRule) GetDirection() string {
+	if x != nil {
+		return x.Direction
+	}
+	return ""
+}
+
+func (x *SecurityGroupRule) GetProtocol() string {
+	if x != nil {
+		return x.Protocol
+	}
+	return ""
+}
+
+func (x *SecurityGroupRule) GetPorts() string {
+	if x != nil {
+		return x.Ports
+	}
+	return ""
+}
+
+func (x *SecurityGroupRule) GetIcmpType() int32 {
+	if x != nil && x.IcmpType != nil {
+		return *x.IcmpType
+	}
+	return 0
+}
+
+func (x *SecurityGroupRule) GetIcmpCode() int32 {
+	if x != nil && x.IcmpCode != nil {
+		return *x.IcmpCode
+	}
+	return 0
+}
+
+func (x *SecurityGroupRule) GetRemoteIpPrefix() string {
+	if x != nil {
+		return x.RemoteIpPrefix
+	}
+	return ""
+}
+
+func (x *SecurityGroupRule) GetRemoteGroup() string {
+	if x != nil {
+		return x.RemoteGroup
+	}
+	return ""
+}
+
 // Network is one broadcast domain with one IPv4 subnet.
 type Network struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -148,7 +310,7 @@ type Network struct {
 
 func (x *Network) Reset() {
 	*x = Network{}
-	mi := &file_catena_v1_service_proto_msgTypes[1]
+	mi := &file_catena_v1_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -160,7 +322,7 @@ func (x *Network) String() string {
 func (*Network) ProtoMessage() {}
 
 func (x *Network) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[1]
+	mi := &file_catena_v1_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -173,7 +335,7 @@ func (x *Network) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Network.ProtoReflect.Descriptor instead.
 func (*Network) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{1}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Network) GetName() string {
@@ -230,7 +392,7 @@ type Router struct {
 
 func (x *Router) Reset() {
 	*x = Router{}
-	mi := &file_catena_v1_service_proto_msgTypes[2]
+	mi := &file_catena_v1_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -242,7 +404,7 @@ func (x *Router) String() string {
 func (*Router) ProtoMessage() {}
 
 func (x *Router) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[2]
+	mi := &file_catena_v1_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -255,7 +417,7 @@ func (x *Router) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Router.ProtoReflect.Descriptor instead.
 func (*Router) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{2}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Router) GetName() string {
@@ -277,14 +439,18 @@ type Attachment struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Network string                 `protobuf:"bytes,1,opt,name=network,proto3" json:"network,omitempty"`
 	// Fixed address; default: one is allocated.
-	Ip            string `protobuf:"bytes,2,opt,name=ip,proto3" json:"ip,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Ip string `protobuf:"bytes,2,opt,name=ip,proto3" json:"ip,omitempty"`
+	// Names of security groups; default: those of the server or function.
+	SecurityGroups []string `protobuf:"bytes,3,rep,name=security_groups,json=securityGroups,proto3" json:"security_groups,omitempty"`
+	// Prefixes that a port with security groups may send from beside its address.
+	AllowedAddresses []string `protobuf:"bytes,4,rep,name=allowed_addresses,json=allowedAddresses,proto3" json:"allowed_addresses,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Attachment) Reset() {
 	*x = Attachment{}
-	mi := &file_catena_v1_service_proto_msgTypes[3]
+	mi := &file_catena_v1_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -296,7 +462,7 @@ func (x *Attachment) String() string {
 func (*Attachment) ProtoMessage() {}
 
 func (x *Attachment) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[3]
+	mi := &file_catena_v1_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -309,7 +475,7 @@ func (x *Attachment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attachment.ProtoReflect.Descriptor instead.
 func (*Attachment) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{3}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Attachment) GetNetwork() string {
@@ -326,6 +492,20 @@ func (x *Attachment) GetIp() string {
 	return ""
 }
 
+func (x *Attachment) GetSecurityGroups() []string {
+	if x != nil {
+		return x.SecurityGroups
+	}
+	return nil
+}
+
+func (x *Attachment) GetAllowedAddresses() []string {
+	if x != nil {
+		return x.AllowedAddresses
+	}
+	return nil
+}
+
 // Server is a number of equal instances. One instance has the server's name;
 // several are called NAME-1 to NAME-COUNT.
 type Server struct {
@@ -340,14 +520,16 @@ type Server struct {
 	// no command is given; default 80.
 	Port int32 `protobuf:"varint,6,opt,name=port,proto3" json:"port,omitempty"`
 	// Program and arguments to run in the instance instead.
-	Command       []string `protobuf:"bytes,7,rep,name=command,proto3" json:"command,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Command []string `protobuf:"bytes,7,rep,name=command,proto3" json:"command,omitempty"`
+	// Names of security groups, for ports that name none.
+	SecurityGroups []string `protobuf:"bytes,8,rep,name=security_groups,json=securityGroups,proto3" json:"security_groups,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_catena_v1_service_proto_msgTypes[4]
+	mi := &file_catena_v1_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -359,7 +541,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[4]
+	mi := &file_catena_v1_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -372,7 +554,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{4}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Server) GetName() string {
@@ -424,6 +606,13 @@ func (x *Server) GetCommand() []string {
 	return nil
 }
 
+func (x *Server) GetSecurityGroups() []string {
+	if x != nil {
+		return x.SecurityGroups
+	}
+	return nil
+}
+
 // Function is a network function that runs as an instance of its own.
 type Function struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -434,14 +623,16 @@ type Function struct {
 	//	*Function_LoadBalancer
 	//	*Function_Firewall
 	//	*Function_Dns
-	Config        isFunction_Config `protobuf_oneof:"config"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Config isFunction_Config `protobuf_oneof:"config"`
+	// Names of security groups, for ports that name none.
+	SecurityGroups []string `protobuf:"bytes,6,rep,name=security_groups,json=securityGroups,proto3" json:"security_groups,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Function) Reset() {
 	*x = Function{}
-	mi := &file_catena_v1_service_proto_msgTypes[5]
+	mi := &file_catena_v1_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -453,7 +644,7 @@ func (x *Function) String() string {
 func (*Function) ProtoMessage() {}
 
 func (x *Function) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[5]
+	mi := &file_catena_v1_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -466,7 +657,7 @@ func (x *Function) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Function.ProtoReflect.Descriptor instead.
 func (*Function) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{5}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Function) GetName() string {
@@ -517,6 +708,13 @@ func (x *Function) GetDns() *DNS {
 	return nil
 }
 
+func (x *Function) GetSecurityGroups() []string {
+	if x != nil {
+		return x.SecurityGroups
+	}
+	return nil
+}
+
 type isFunction_Config interface {
 	isFunction_Config()
 }
@@ -558,7 +756,7 @@ type LoadBalancer struct {
 
 func (x *LoadBalancer) Reset() {
 	*x = LoadBalancer{}
-	mi := &file_catena_v1_service_proto_msgTypes[6]
+	mi := &file_catena_v1_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -570,7 +768,7 @@ func (x *LoadBalancer) String() string {
 func (*LoadBalancer) ProtoMessage() {}
 
 func (x *LoadBalancer) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[6]
+	mi := &file_catena_v1_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -583,7 +781,7 @@ func (x *LoadBalancer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadBalancer.ProtoReflect.Descriptor instead.
 func (*LoadBalancer) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{6}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LoadBalancer) GetPort() int32 {
@@ -635,7 +833,7 @@ type Firewall struct {
 
 func (x *Firewall) Reset() {
 	*x = Firewall{}
-	mi := &file_catena_v1_service_proto_msgTypes[7]
+	mi := &file_catena_v1_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -647,7 +845,7 @@ func (x *Firewall) String() string {
 func (*Firewall) ProtoMessage() {}
 
 func (x *Firewall) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[7]
+	mi := &file_catena_v1_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -660,7 +858,7 @@ func (x *Firewall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Firewall.ProtoReflect.Descriptor instead.
 func (*Firewall) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{7}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Firewall) GetPolicy() string {
@@ -702,7 +900,7 @@ type FirewallRule struct {
 
 func (x *FirewallRule) Reset() {
 	*x = FirewallRule{}
-	mi := &file_catena_v1_service_proto_msgTypes[8]
+	mi := &file_catena_v1_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -714,7 +912,7 @@ func (x *FirewallRule) String() string {
 func (*FirewallRule) ProtoMessage() {}
 
 func (x *FirewallRule) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[8]
+	mi := &file_catena_v1_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -727,7 +925,7 @@ func (x *FirewallRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FirewallRule.ProtoReflect.Descriptor instead.
 func (*FirewallRule) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{8}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FirewallRule) GetAction() string {
@@ -781,7 +979,7 @@ type Publish struct {
 
 func (x *Publish) Reset() {
 	*x = Publish{}
-	mi := &file_catena_v1_service_proto_msgTypes[9]
+	mi := &file_catena_v1_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -793,7 +991,7 @@ func (x *Publish) String() string {
 func (*Publish) ProtoMessage() {}
 
 func (x *Publish) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[9]
+	mi := &file_catena_v1_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -806,7 +1004,7 @@ func (x *Publish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Publish.ProtoReflect.Descriptor instead.
 func (*Publish) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{9}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Publish) GetPort() int32 {
@@ -851,7 +1049,7 @@ type DNS struct {
 
 func (x *DNS) Reset() {
 	*x = DNS{}
-	mi := &file_catena_v1_service_proto_msgTypes[10]
+	mi := &file_catena_v1_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -863,7 +1061,7 @@ func (x *DNS) String() string {
 func (*DNS) ProtoMessage() {}
 
 func (x *DNS) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[10]
+	mi := &file_catena_v1_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -876,7 +1074,7 @@ func (x *DNS) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DNS.ProtoReflect.Descriptor instead.
 func (*DNS) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{10}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DNS) GetZone() string {
@@ -914,7 +1112,7 @@ type DNSRecord struct {
 
 func (x *DNSRecord) Reset() {
 	*x = DNSRecord{}
-	mi := &file_catena_v1_service_proto_msgTypes[11]
+	mi := &file_catena_v1_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -926,7 +1124,7 @@ func (x *DNSRecord) String() string {
 func (*DNSRecord) ProtoMessage() {}
 
 func (x *DNSRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[11]
+	mi := &file_catena_v1_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -939,7 +1137,7 @@ func (x *DNSRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DNSRecord.ProtoReflect.Descriptor instead.
 func (*DNSRecord) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{11}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DNSRecord) GetName() string {
@@ -980,7 +1178,7 @@ type Chain struct {
 
 func (x *Chain) Reset() {
 	*x = Chain{}
-	mi := &file_catena_v1_service_proto_msgTypes[12]
+	mi := &file_catena_v1_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -992,7 +1190,7 @@ func (x *Chain) String() string {
 func (*Chain) ProtoMessage() {}
 
 func (x *Chain) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[12]
+	mi := &file_catena_v1_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1005,7 +1203,7 @@ func (x *Chain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chain.ProtoReflect.Descriptor instead.
 func (*Chain) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{12}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Chain) GetName() string {
@@ -1067,7 +1265,7 @@ type Classifier struct {
 
 func (x *Classifier) Reset() {
 	*x = Classifier{}
-	mi := &file_catena_v1_service_proto_msgTypes[13]
+	mi := &file_catena_v1_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1277,7 @@ func (x *Classifier) String() string {
 func (*Classifier) ProtoMessage() {}
 
 func (x *Classifier) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[13]
+	mi := &file_catena_v1_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1290,7 @@ func (x *Classifier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Classifier.ProtoReflect.Descriptor instead.
 func (*Classifier) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{13}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Classifier) GetFrom() string {
@@ -1176,7 +1374,7 @@ type Rule struct {
 
 func (x *Rule) Reset() {
 	*x = Rule{}
-	mi := &file_catena_v1_service_proto_msgTypes[14]
+	mi := &file_catena_v1_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1188,7 +1386,7 @@ func (x *Rule) String() string {
 func (*Rule) ProtoMessage() {}
 
 func (x *Rule) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[14]
+	mi := &file_catena_v1_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1201,7 +1399,7 @@ func (x *Rule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rule.ProtoReflect.Descriptor instead.
 func (*Rule) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{14}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Rule) GetNf() string {
@@ -1250,7 +1448,7 @@ var File_catena_v1_service_proto protoreflect.FileDescriptor
 
 const file_catena_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x17catena/v1/service.proto\x12\tcatena.v1\"\xc5\x02\n" +
+	"\x17catena/v1/service.proto\x12\tcatena.v1\"\x88\x03\n" +
 	"\aService\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12.\n" +
@@ -1259,7 +1457,23 @@ const file_catena_v1_service_proto_rawDesc = "" +
 	"\aservers\x18\x05 \x03(\v2\x11.catena.v1.ServerR\aservers\x121\n" +
 	"\tfunctions\x18\x06 \x03(\v2\x13.catena.v1.FunctionR\tfunctions\x12(\n" +
 	"\x06chains\x18\a \x03(\v2\x10.catena.v1.ChainR\x06chains\x12%\n" +
-	"\x05rules\x18\b \x03(\v2\x0f.catena.v1.RuleR\x05rules\"\x95\x01\n" +
+	"\x05rules\x18\b \x03(\v2\x0f.catena.v1.RuleR\x05rules\x12A\n" +
+	"\x0fsecurity_groups\x18\t \x03(\v2\x18.catena.v1.SecurityGroupR\x0esecurityGroups\"W\n" +
+	"\rSecurityGroup\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x122\n" +
+	"\x05rules\x18\x02 \x03(\v2\x1c.catena.v1.SecurityGroupRuleR\x05rules\"\x90\x02\n" +
+	"\x11SecurityGroupRule\x12\x1c\n" +
+	"\tdirection\x18\x01 \x01(\tR\tdirection\x12\x1a\n" +
+	"\bprotocol\x18\x02 \x01(\tR\bprotocol\x12\x14\n" +
+	"\x05ports\x18\x03 \x01(\tR\x05ports\x12 \n" +
+	"\ticmp_type\x18\x04 \x01(\x05H\x00R\bicmpType\x88\x01\x01\x12 \n" +
+	"\ticmp_code\x18\x05 \x01(\x05H\x01R\bicmpCode\x88\x01\x01\x12(\n" +
+	"\x10remote_ip_prefix\x18\x06 \x01(\tR\x0eremoteIpPrefix\x12!\n" +
+	"\fremote_group\x18\a \x01(\tR\vremoteGroupB\f\n" +
+	"\n" +
+	"_icmp_typeB\f\n" +
+	"\n" +
+	"_icmp_code\"\x95\x01\n" +
 	"\aNetwork\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06subnet\x18\x02 \x01(\tR\x06subnet\x12\x18\n" +
@@ -1270,11 +1484,13 @@ const file_catena_v1_service_proto_rawDesc = "" +
 	"\x05_dhcp\"8\n" +
 	"\x06Router\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
-	"\bnetworks\x18\x02 \x03(\tR\bnetworks\"6\n" +
+	"\bnetworks\x18\x02 \x03(\tR\bnetworks\"\x8c\x01\n" +
 	"\n" +
 	"Attachment\x12\x18\n" +
 	"\anetwork\x18\x01 \x01(\tR\anetwork\x12\x0e\n" +
-	"\x02ip\x18\x02 \x01(\tR\x02ip\"\xc1\x01\n" +
+	"\x02ip\x18\x02 \x01(\tR\x02ip\x12'\n" +
+	"\x0fsecurity_groups\x18\x03 \x03(\tR\x0esecurityGroups\x12+\n" +
+	"\x11allowed_addresses\x18\x04 \x03(\tR\x10allowedAddresses\"\xea\x01\n" +
 	"\x06Server\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05image\x18\x02 \x01(\tR\x05image\x12\x16\n" +
@@ -1282,13 +1498,15 @@ const file_catena_v1_service_proto_rawDesc = "" +
 	"\x05count\x18\x04 \x01(\x05R\x05count\x121\n" +
 	"\bnetworks\x18\x05 \x03(\v2\x15.catena.v1.AttachmentR\bnetworks\x12\x12\n" +
 	"\x04port\x18\x06 \x01(\x05R\x04port\x12\x18\n" +
-	"\acommand\x18\a \x03(\tR\acommand\"\xf2\x01\n" +
+	"\acommand\x18\a \x03(\tR\acommand\x12'\n" +
+	"\x0fsecurity_groups\x18\b \x03(\tR\x0esecurityGroups\"\x9b\x02\n" +
 	"\bFunction\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\bnetworks\x18\x02 \x03(\v2\x15.catena.v1.AttachmentR\bnetworks\x12>\n" +
 	"\rload_balancer\x18\x03 \x01(\v2\x17.catena.v1.LoadBalancerH\x00R\floadBalancer\x121\n" +
 	"\bfirewall\x18\x04 \x01(\v2\x13.catena.v1.FirewallH\x00R\bfirewall\x12\"\n" +
-	"\x03dns\x18\x05 \x01(\v2\x0e.catena.v1.DNSH\x00R\x03dnsB\b\n" +
+	"\x03dns\x18\x05 \x01(\v2\x0e.catena.v1.DNSH\x00R\x03dns\x12'\n" +
+	"\x0fsecurity_groups\x18\x06 \x03(\tR\x0esecurityGroupsB\b\n" +
 	"\x06config\"\x97\x01\n" +
 	"\fLoadBalancer\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\x05R\x04port\x12\x1a\n" +
@@ -1364,50 +1582,54 @@ func file_catena_v1_service_proto_rawDescGZIP() []byte {
 	return file_catena_v1_service_proto_rawDescData
 }
 
-var file_catena_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_catena_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_catena_v1_service_proto_goTypes = []any{
-	(*Service)(nil),      // 0: catena.v1.Service
-	(*Network)(nil),      // 1: catena.v1.Network
-	(*Router)(nil),       // 2: catena.v1.Router
-	(*Attachment)(nil),   // 3: catena.v1.Attachment
-	(*Server)(nil),       // 4: catena.v1.Server
-	(*Function)(nil),     // 5: catena.v1.Function
-	(*LoadBalancer)(nil), // 6: catena.v1.LoadBalancer
-	(*Firewall)(nil),     // 7: catena.v1.Firewall
-	(*FirewallRule)(nil), // 8: catena.v1.FirewallRule
-	(*Publish)(nil),      // 9: catena.v1.Publish
-	(*DNS)(nil),          // 10: catena.v1.DNS
-	(*DNSRecord)(nil),    // 11: catena.v1.DNSRecord
-	(*Chain)(nil),        // 12: catena.v1.Chain
-	(*Classifier)(nil),   // 13: catena.v1.Classifier
-	(*Rule)(nil),         // 14: catena.v1.Rule
-	nil,                  // 15: catena.v1.Rule.MatchEntry
-	nil,                  // 16: catena.v1.Rule.ParamsEntry
+	(*Service)(nil),           // 0: catena.v1.Service
+	(*SecurityGroup)(nil),     // 1: catena.v1.SecurityGroup
+	(*SecurityGroupRule)(nil), // 2: catena.v1.SecurityGroupRule
+	(*Network)(nil),           // 3: catena.v1.Network
+	(*Router)(nil),            // 4: catena.v1.Router
+	(*Attachment)(nil),        // 5: catena.v1.Attachment
+	(*Server)(nil),            // 6: catena.v1.Server
+	(*Function)(nil),          // 7: catena.v1.Function
+	(*LoadBalancer)(nil),      // 8: catena.v1.LoadBalancer
+	(*Firewall)(nil),          // 9: catena.v1.Firewall
+	(*FirewallRule)(nil),      // 10: catena.v1.FirewallRule
+	(*Publish)(nil),           // 11: catena.v1.Publish
+	(*DNS)(nil),               // 12: catena.v1.DNS
+	(*DNSRecord)(nil),         // 13: catena.v1.DNSRecord
+	(*Chain)(nil),             // 14: catena.v1.Chain
+	(*Classifier)(nil),        // 15: catena.v1.Classifier
+	(*Rule)(nil),              // 16: catena.v1.Rule
+	nil,                       // 17: catena.v1.Rule.MatchEntry
+	nil,                       // 18: catena.v1.Rule.ParamsEntry
 }
 var file_catena_v1_service_proto_depIdxs = []int32{
-	1,  // 0: catena.v1.Service.networks:type_name -> catena.v1.Network
-	2,  // 1: catena.v1.Service.routers:type_name -> catena.v1.Router
-	4,  // 2: catena.v1.Service.servers:type_name -> catena.v1.Server
-	5,  // 3: catena.v1.Service.functions:type_name -> catena.v1.Function
-	12, // 4: catena.v1.Service.chains:type_name -> catena.v1.Chain
-	14, // 5: catena.v1.Service.rules:type_name -> catena.v1.Rule
-	3,  // 6: catena.v1.Server.networks:type_name -> catena.v1.Attachment
-	3,  // 7: catena.v1.Function.networks:type_name -> catena.v1.Attachment
-	6,  // 8: catena.v1.Function.load_balancer:type_name -> catena.v1.LoadBalancer
-	7,  // 9: catena.v1.Function.firewall:type_name -> catena.v1.Firewall
-	10, // 10: catena.v1.Function.dns:type_name -> catena.v1.DNS
-	8,  // 11: catena.v1.Firewall.rules:type_name -> catena.v1.FirewallRule
-	9,  // 12: catena.v1.Firewall.publish:type_name -> catena.v1.Publish
-	11, // 13: catena.v1.DNS.records:type_name -> catena.v1.DNSRecord
-	13, // 14: catena.v1.Chain.match:type_name -> catena.v1.Classifier
-	14, // 15: catena.v1.Chain.rules:type_name -> catena.v1.Rule
-	15, // 16: catena.v1.Rule.match:type_name -> catena.v1.Rule.MatchEntry
-	16, // 17: catena.v1.Rule.params:type_name -> catena.v1.Rule.ParamsEntry
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	3,  // 0: catena.v1.Service.networks:type_name -> catena.v1.Network
+	4,  // 1: catena.v1.Service.routers:type_name -> catena.v1.Router
+	6,  // 2: catena.v1.Service.servers:type_name -> catena.v1.Server
+	7,  // 3: catena.v1.Service.functions:type_name -> catena.v1.Function
+	14, // 4: catena.v1.Service.chains:type_name -> catena.v1.Chain
+	16, // 5: catena.v1.Service.rules:type_name -> catena.v1.Rule
+	1,  // 6: catena.v1.Service.security_groups:type_name -> catena.v1.SecurityGroup
+	2,  // 7: catena.v1.SecurityGroup.rules:type_name -> catena.v1.SecurityGroupRule
+	5,  // 8: catena.v1.Server.networks:type_name -> catena.v1.Attachment
+	5,  // 9: catena.v1.Function.networks:type_name -> catena.v1.Attachment
+	8,  // 10: catena.v1.Function.load_balancer:type_name -> catena.v1.LoadBalancer
+	9,  // 11: catena.v1.Function.firewall:type_name -> catena.v1.Firewall
+	12, // 12: catena.v1.Function.dns:type_name -> catena.v1.DNS
+	10, // 13: catena.v1.Firewall.rules:type_name -> catena.v1.FirewallRule
+	11, // 14: catena.v1.Firewall.publish:type_name -> catena.v1.Publish
+	13, // 15: catena.v1.DNS.records:type_name -> catena.v1.DNSRecord
+	15, // 16: catena.v1.Chain.match:type_name -> catena.v1.Classifier
+	16, // 17: catena.v1.Chain.rules:type_name -> catena.v1.Rule
+	17, // 18: catena.v1.Rule.match:type_name -> catena.v1.Rule.MatchEntry
+	18, // 19: catena.v1.Rule.params:type_name -> catena.v1.Rule.ParamsEntry
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_catena_v1_service_proto_init() }
@@ -1415,8 +1637,9 @@ func file_catena_v1_service_proto_init() {
 	if File_catena_v1_service_proto != nil {
 		return
 	}
-	file_catena_v1_service_proto_msgTypes[1].OneofWrappers = []any{}
-	file_catena_v1_service_proto_msgTypes[5].OneofWrappers = []any{
+	file_catena_v1_service_proto_msgTypes[2].OneofWrappers = []any{}
+	file_catena_v1_service_proto_msgTypes[3].OneofWrappers = []any{}
+	file_catena_v1_service_proto_msgTypes[7].OneofWrappers = []any{
 		(*Function_LoadBalancer)(nil),
 		(*Function_Firewall)(nil),
 		(*Function_Dns)(nil),
@@ -1427,7 +1650,7 @@ func file_catena_v1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_catena_v1_service_proto_rawDesc), len(file_catena_v1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -282,13 +282,9 @@ func servicesOf(r service.SecurityRule) ([]prefix, error) {
 	if r.Protocol == "" {
 		return []prefix{{0, 0}}, nil
 	}
-	v, named := protocols[r.Protocol]
-	if !named {
-		n, err := strconv.ParseUint(r.Protocol, 10, 8)
-		if err != nil {
-			return nil, fmt.Errorf("protocol %q is neither tcp, udp, icmp nor a number up to 255", r.Protocol)
-		}
-		v = int64(n)
+	v, err := service.ProtocolNumber(r.Protocol)
+	if err != nil {
+		return nil, err
 	}
 	base := uint32(v) << 16
 	switch {
