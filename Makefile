@@ -1,11 +1,13 @@
 # make up     install what is needed, build, start the platform, deploy examples/shop.yaml
 # make down   stop it and remove everything that it made
 # make test   lint and all tests
+# make openstack        an OpenStack on this machine (docs/openstack.md); BACKEND=ovs|catena
+# make openstack-down   stop it; openstack-wipe: and remove its data
 SHELL := /bin/bash
 export PATH := $(CURDIR)/build/tools/go/bin:/usr/local/go/bin:$(PATH)
 export CGO_ENABLED ?= 0
 
-.PHONY: up down build deps test-deps test lint unit generate clean
+.PHONY: up down build deps test-deps test lint unit generate clean openstack openstack-down openstack-wipe
 
 up: build
 	@bin/catena up
@@ -31,11 +33,21 @@ lint: test-deps
 	@echo "lint: gofmt"; out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofmt'ed: $$out"; exit 1; }
 	@echo "lint: go vet"; go vet ./...
 	@echo "lint: staticcheck"; go tool staticcheck ./...
+	@echo "lint: shellcheck"; shellcheck $$(git grep -lE '^(#!.*sh$$|# shellcheck shell)' -- deploy scripts)
 	@echo "lint: ruff"; if git ls-files --error-unmatch '*.py' >/dev/null 2>&1; then build/tools/venv/bin/ruff check -q .; fi
 
 unit: build
 	@go test -timeout 20m ./...
 	@neutron/test
+
+openstack: deps
+	@deploy/openstack/up
+
+openstack-down:
+	@deploy/openstack/down
+
+openstack-wipe:
+	@deploy/openstack/wipe
 
 generate:
 	@cd api/generate && go run .
