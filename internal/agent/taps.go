@@ -8,6 +8,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"github.com/catena-nfv/catena/internal/netns"
 	"github.com/catena-nfv/catena/internal/service"
 )
 
@@ -184,6 +185,10 @@ func (t *Taps) take(ctx context.Context, w tap, l link) error {
 		if err != nil {
 			return fmt.Errorf("port %q: take link %s out of its bridge: %w", w.port.Name, w.port.Link, err)
 		}
+	}
+	// Nothing of the host's own goes out of the link.
+	if err := netns.Sysctl("net/ipv6/conf/"+w.port.Link+"/disable_ipv6", "1"); err != nil {
+		t.agent.cfg.Log.Warn("the host speaks IPv6 on a port", "link", w.port.Link, "error", err)
 	}
 	return t.agent.Attach(ctx, w.owner, w.number, w.port)
 }
