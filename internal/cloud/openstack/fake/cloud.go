@@ -1,5 +1,5 @@
 // Package fake is an OpenStack in one process, for tests: the parts of Keystone,
-// Glance, Neutron and Nova that Catena uses, with their rules and their errors. Servers
+// Glance, Neutron, Nova and Placement that Catena uses, with their rules and their errors. Servers
 // are built and deleted by the clock, quotas are counted, ports belong to one server,
 // networks in use cannot be deleted; and calls can be made to fail (Fail, Break).
 //
@@ -109,6 +109,7 @@ func New(cfg Config) *Cloud {
 	c.image(mux)
 	c.network(mux)
 	c.compute(mux)
+	c.placement(mux)
 	c.server = httptest.NewServer(c.count(mux))
 	c.URL = c.server.URL
 	return c

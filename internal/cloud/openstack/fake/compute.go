@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,16 +13,18 @@ import (
 
 // server is one server. view is what the API shows.
 type server struct {
-	view     object
-	project  string
-	userData string
-	tags     []string
-	ports    []string
-	order    int
-	updated  time.Time
-	built    time.Time // when it is to leave BUILD; zero: it has
-	leaves   time.Time // when it is to vanish; zero: it stays
-	deleted  time.Time
+	view        object
+	project     string
+	userData    string
+	tags        []string
+	ports       []string
+	made        []string // of the ports, those that Nova made and removes
+	order       int
+	updated     time.Time
+	built       time.Time // when it is to leave BUILD; zero: it has
+	leaves      time.Time // when it is to vanish; zero: it stays
+	deleted     time.Time
+	reservation string
 }
 
 // tick lets time pass for all servers.
@@ -29,6 +32,9 @@ func (c *Cloud) tick() {
 	now := time.Now()
 	for _, s := range c.servers {
 		if !s.leaves.IsZero() && s.deleted.IsZero() && now.After(s.leaves) {
+			for _, id := range s.made {
+				delete(c.neutron["ports"], id)
+			}
 			for _, id := range s.ports {
 				if p := c.neutron["ports"][id]; p != nil {
 					p["device_id"], p["device_owner"], p["status"], p["binding:host_id"] = "", "", "DOWN", ""
@@ -68,6 +74,7 @@ func (c *Cloud) compute(mux *http.ServeMux) {
 	})
 	handle("POST /servers", c.boot)
 	handle("GET /servers/detail", c.listServers)
+	handle("GET /servers", c.listServers)
 	handle("GET /servers/{id}", c.onServer(func(s *server, _ *http.Request) (int, any, *problem) {
 		return http.StatusOK, object{"server": s.view}, nil
 	}))
@@ -118,8 +125,9 @@ func (c *Cloud) boot(who Identity, r *http.Request) (int, any, *problem) {
 			Zone     string `json:"availability_zone"`
 			Metadata object
 			Tags     []string
-			Networks []struct{ Port, UUID string }
-			Min      int `json:"min_count"`
+			Networks json.RawMessage
+			Min      int  `json:"min_count"`
+			Reserve  bool `json:"return_reservation_id"`
 		}
 	}
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
@@ -157,22 +165,15 @@ func (c *Cloud) boot(who Identity, r *http.Request) (int, any, *problem) {
 			used++
 		}
 	}
-	if limit, limited := c.cfg.Quota["instances"]; limited && used >= limit {
-		return 0, nil, refuse(http.StatusForbidden, "forbidden", "Quota exceeded for instances: Requested 1, but already used %d of %d instances", used, limit)
+	count := max(1, b.Min)
+	if limit, limited := c.cfg.Quota["instances"]; limited && used+count > limit {
+		return 0, nil, refuse(http.StatusForbidden, "forbidden", "Quota exceeded for instances: Requested %d, but already used %d of %d instances", count, used, limit)
 	}
-	s := &server{project: who.Project, userData: string(userData), tags: b.Tags, updated: time.Now(), order: c.order}
-	for _, n := range b.Networks {
-		port := c.neutron["ports"][n.Port]
-		if port == nil {
-			return 0, nil, refuse(http.StatusBadRequest, "badRequest", "Port %s could not be found.", n.Port)
-		}
-		if port["device_id"] != "" {
-			return 0, nil, refuse(http.StatusBadRequest, "badRequest", "Port %s is still in use.", n.Port)
-		}
-		s.ports = append(s.ports, n.Port)
+	var ports []string // that exist
+	var nets []string  // on which each server gets one
+	if p := c.plugs(who, b.Networks, count, &ports, &nets); p != nil {
+		return 0, nil, p
 	}
-	c.order++
-	id := newID()
 	host := c.cfg.Hosts[0]
 	if zone, pinned, ok := strings.Cut(b.Zone, ":"); ok {
 		if !slices.Contains(c.cfg.Hosts, pinned) {
@@ -180,20 +181,90 @@ func (c *Cloud) boot(who Identity, r *http.Request) (int, any, *problem) {
 		}
 		host = pinned
 	}
-	for _, p := range s.ports {
-		c.neutron["ports"][p]["device_id"], c.neutron["ports"][p]["device_owner"] = id, "compute:nova"
-	}
 	if b.Metadata == nil {
 		b.Metadata = object{}
 	}
-	s.built = time.Now().Add(c.cfg.BuildTime)
-	s.view = object{
-		"id": id, "name": b.Name, "status": "BUILD", "metadata": b.Metadata, "tags": b.Tags, "tenant_id": who.Project,
-		"image": object{"id": b.Image}, "flavor": object{"original_name": c.flavors[flavor]["name"]},
-		"created": stamp(time.Now()), "OS-EXT-STS:task_state": nil, "OS-EXT-SRV-ATTR:host": host,
+	reservation, first := "r-"+newID()[:8], ""
+	for i := range count {
+		id, name := newID(), b.Name
+		if count > 1 {
+			name = fmt.Sprintf("%s-%d", b.Name, i+1)
+		}
+		s := &server{project: who.Project, userData: string(userData), tags: b.Tags, updated: time.Now(), order: c.order, reservation: reservation}
+		c.order++
+		s.built = time.Now().Add(c.cfg.BuildTime)
+		s.ports = slices.Clone(ports)
+		for _, n := range nets {
+			port := object{"id": newID(), "project_id": who.Project, "tenant_id": who.Project, "network_id": n}
+			if p := c.complete(who, "ports", port, false); p != nil {
+				return 0, nil, refuse(http.StatusBadRequest, "badRequest", "%s", p.message)
+			}
+			c.neutron["ports"][text(port["id"])] = port
+			s.ports, s.made = append(s.ports, text(port["id"])), append(s.made, text(port["id"]))
+		}
+		for _, p := range s.ports {
+			c.neutron["ports"][p]["device_id"], c.neutron["ports"][p]["device_owner"] = id, "compute:nova"
+		}
+		s.view = object{
+			"id": id, "name": name, "status": "BUILD", "metadata": b.Metadata, "tags": b.Tags, "tenant_id": who.Project,
+			"image": object{"id": b.Image}, "flavor": object{"original_name": c.flavors[flavor]["name"]},
+			"created": stamp(time.Now()), "OS-EXT-STS:task_state": nil, "OS-EXT-SRV-ATTR:host": host, "addresses": c.addresses(s.ports),
+		}
+		c.servers[id] = s
+		if first == "" {
+			first = id
+		}
 	}
-	c.servers[id] = s
-	return http.StatusAccepted, object{"server": object{"id": id}}, nil
+	if b.Reserve {
+		return http.StatusAccepted, object{"reservation_id": reservation}, nil
+	}
+	return http.StatusAccepted, object{"server": object{"id": first}}, nil
+}
+
+// plugs reads what servers are to be connected to.
+func (c *Cloud) plugs(who Identity, raw json.RawMessage, count int, ports, nets *[]string) *problem {
+	var list []struct{ Port, UUID string }
+	if word := strings.Trim(string(raw), `"`); word == "none" || word == "auto" || word == "" {
+		return nil
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return refuse(http.StatusBadRequest, "badRequest", "%v", err)
+	}
+	for _, n := range list {
+		if n.Port == "" {
+			if c.neutron["networks"][n.UUID] == nil {
+				return refuse(http.StatusBadRequest, "badRequest", "Network %s could not be found.", n.UUID)
+			}
+			*nets = append(*nets, n.UUID)
+			continue
+		}
+		port, p := c.find(who, "ports", n.Port)
+		switch {
+		case p != nil:
+			return refuse(http.StatusBadRequest, "badRequest", "Port %s could not be found.", n.Port)
+		case port["device_id"] != "":
+			return refuse(http.StatusBadRequest, "badRequest", "Port %s is still in use.", n.Port)
+		case count > 1:
+			return refuse(http.StatusBadRequest, "badRequest", "Unable to launch multiple instances with a single configured port ID.")
+		}
+		*ports = append(*ports, n.Port)
+	}
+	return nil
+}
+
+// addresses shows those of ports, by network.
+func (c *Cloud) addresses(ports []string) object {
+	out := object{}
+	for _, id := range ports {
+		p := c.neutron["ports"][id]
+		name := text(c.neutron["networks"][text(p["network_id"])]["name"])
+		ips, _ := p["fixed_ips"].([]any)
+		for _, f := range ips {
+			have, _ := out[name].([]object)
+			out[name] = append(have, object{"addr": f.(object)["ip_address"], "version": 4, "OS-EXT-IPS-MAC:mac_addr": p["mac_address"], "OS-EXT-IPS:type": "fixed"})
+		}
+	}
+	return out
 }
 
 // atLeast tells whether a call's microversion is 2.minor or later.
@@ -218,7 +289,8 @@ func (c *Cloud) listServers(who Identity, r *http.Request) (int, any, *problem) 
 		case s.project != who.Project && !(who.Admin && q.Has("all_tenants")):
 		case since.IsZero() && !s.deleted.IsZero():
 		case s.updated.Before(since):
-		case q.Get("name") != "" && !strings.Contains(text(s.view["name"]), q.Get("name")):
+		case q.Get("reservation_id") != "" && s.reservation != q.Get("reservation_id"):
+		case q.Get("name") != "" && !matchesName(q.Get("name"), text(s.view["name"])):
 		case q.Get("tags") != "" && (!s.deleted.IsZero() || !containsAll(s.tags, strings.Split(q.Get("tags"), ","))):
 		default:
 			s.view["updated"] = stamp(s.updated)
@@ -245,6 +317,12 @@ func (c *Cloud) listServers(who Identity, r *http.Request) (int, any, *problem) 
 	}
 	out["servers"] = views
 	return http.StatusOK, out, nil
+}
+
+// matchesName compares as Nova's database does: with a regular expression.
+func matchesName(expression, name string) bool {
+	rx, err := regexp.Compile(expression)
+	return err == nil && rx.MatchString(name)
 }
 
 func containsAll(have, want []string) bool {

@@ -20,6 +20,31 @@ func (c *Cloud) identity(mux *http.ServeMux) {
 			"links": []object{{"rel": "self", "href": c.URL + "/identity/v3/"}}}})
 	})
 	mux.HandleFunc("POST /identity/v3/auth/tokens", c.issue)
+	mux.HandleFunc("GET /identity/v3/auth/tokens", c.validate)
+}
+
+// unauthorized is Keystone's answer to whom it does not know.
+func unauthorized(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusUnauthorized)
+	_, _ = w.Write([]byte(`{"error": {"code": 401, "title": "Unauthorized", "message": "The request you have made requires authentication."}}`))
+}
+
+// validate tells what a token stands for, to itself or to an administrator's.
+func (c *Cloud) validate(w http.ResponseWriter, r *http.Request) {
+	token := r.Header.Get("X-Subject-Token")
+	c.mu.Lock()
+	asker, known := c.tokens[r.Header.Get("X-Auth-Token")]
+	who, ok := c.tokens[token]
+	c.mu.Unlock()
+	switch {
+	case !known:
+		unauthorized(w)
+	case !ok || token != r.Header.Get("X-Auth-Token") && !asker.Admin:
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte(`{"error": {"code": 404, "title": "Not Found", "message": "Could not recognize Fernet token"}}`))
+	default:
+		c.tell(w, http.StatusOK, token, who)
+	}
 }
 
 func (c *Cloud) issue(w http.ResponseWriter, r *http.Request) {
@@ -44,8 +69,7 @@ func (c *Cloud) issue(w http.ResponseWriter, r *http.Request) {
 		user = id.Credential.ID
 	}
 	if user == "" || id.Password.User.Password == "" && id.Credential.Secret == "" {
-		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = w.Write([]byte(`{"error": {"code": 401, "title": "Unauthorized", "message": "The request you have made requires authentication."}}`))
+		unauthorized(w)
 		return
 	}
 	project := body.Auth.Scope.Project.Name
@@ -53,11 +77,17 @@ func (c *Cloud) issue(w http.ResponseWriter, r *http.Request) {
 		project = "demo"
 	}
 	token := newID()
+	who := Identity{User: user, Project: project, Admin: user == "admin"}
 	c.mu.Lock()
-	c.tokens[token] = Identity{User: user, Project: project, Admin: user == "admin"}
+	c.tokens[token] = who
 	c.mu.Unlock()
+	c.tell(w, http.StatusCreated, token, who)
+}
+
+// tell describes a token. Users and projects have their names as ids.
+func (c *Cloud) tell(w http.ResponseWriter, status int, token string, who Identity) {
 	role := "member"
-	if user == "admin" {
+	if who.Admin {
 		role = "admin"
 	}
 	var catalog []object
@@ -70,11 +100,11 @@ func (c *Cloud) issue(w http.ResponseWriter, r *http.Request) {
 		}})
 	}
 	w.Header().Set("X-Subject-Token", token)
-	w.WriteHeader(http.StatusCreated)
+	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(object{"token": object{
 		"methods": []string{"password"}, "expires_at": time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000000Z"),
-		"user":    object{"id": user, "name": user, "domain": object{"id": "default", "name": "Default"}},
-		"project": object{"id": project, "name": project, "domain": object{"id": "default", "name": "Default"}},
+		"user":    object{"id": who.User, "name": who.User, "domain": object{"id": "default", "name": "Default"}},
+		"project": object{"id": who.Project, "name": who.Project, "domain": object{"id": "default", "name": "Default"}},
 		"roles":   []object{{"id": role, "name": role}}, "catalog": catalog,
 	}})
 }

@@ -226,7 +226,8 @@ func (c *Cloud) completePort(who Identity, o object, fill func(string, any)) *pr
 	if p != nil {
 		return p
 	}
-	fill("mac_address", fmt.Sprintf("fa:16:3e:%02x:%02x:%02x", len(c.neutron["ports"])>>16&255, len(c.neutron["ports"])>>8&255, len(c.neutron["ports"])&255))
+	random := newID()
+	fill("mac_address", "fa:16:3e:"+random[:2]+":"+random[2:4]+":"+random[4:6])
 	fill("device_id", "")
 	fill("device_owner", "")
 	fill("security_groups", []any{})
@@ -237,7 +238,31 @@ func (c *Cloud) completePort(who Identity, o object, fill func(string, any)) *pr
 	if len(n["subnets"].([]string)) == 0 && o["fixed_ips"] != nil {
 		return refuse(http.StatusBadRequest, "InvalidInput", "Invalid input for operation: no subnet on network %v.", n["id"])
 	}
+	c.allocate(n, o)
 	return c.checkPort(o)
+}
+
+// allocate gives a port without addresses one of the network's first subnet.
+func (c *Cloud) allocate(network, port object) {
+	subnets := network["subnets"].([]string)
+	if port["fixed_ips"] != nil || len(subnets) == 0 {
+		return
+	}
+	s := c.neutron["subnets"][subnets[0]]
+	taken := map[string]bool{text(s["gateway_ip"]): true}
+	for _, other := range c.neutron["ports"] {
+		ips, _ := other["fixed_ips"].([]any)
+		for _, f := range ips {
+			if other["network_id"] == network["id"] {
+				taken[text(f.(object)["ip_address"])] = true
+			}
+		}
+	}
+	ip := netip.MustParsePrefix(text(s["cidr"])).Addr().Next()
+	for taken[ip.String()] {
+		ip = ip.Next()
+	}
+	port["fixed_ips"] = []any{object{"ip_address": ip.String()}}
 }
 
 // checkPort checks the addresses of a port against its network and its neighbours.
@@ -345,9 +370,12 @@ func (c *Cloud) remove(who Identity, r *http.Request) (int, any, *problem) {
 
 // plug makes a port the router's.
 func (c *Cloud) plug(who Identity, r *http.Request) (int, any, *problem) {
-	router, port, p := c.interfaceOf(who, r)
+	router, port, p := c.interfaceOf(who, r, true)
 	if p != nil {
 		return 0, nil, p
+	}
+	if port["device_id"] == router["id"] {
+		return 0, nil, refuse(http.StatusBadRequest, "BadRequest", "Bad router request: Router already has a port on subnet.")
 	}
 	if port["device_id"] != "" {
 		return 0, nil, refuse(http.StatusConflict, "PortInUse", "Unable to complete operation on port %v for network %v. Port already has an attached device %v.", port["id"], port["network_id"], port["device_id"])
@@ -358,7 +386,7 @@ func (c *Cloud) plug(who Identity, r *http.Request) (int, any, *problem) {
 
 // unplug takes a port from the router, and deletes it.
 func (c *Cloud) unplug(who Identity, r *http.Request) (int, any, *problem) {
-	router, port, p := c.interfaceOf(who, r)
+	router, port, p := c.interfaceOf(who, r, false)
 	if p != nil {
 		return 0, nil, p
 	}
@@ -369,16 +397,49 @@ func (c *Cloud) unplug(who Identity, r *http.Request) (int, any, *problem) {
 	return http.StatusOK, object{"id": router["id"], "port_id": port["id"]}, nil
 }
 
-func (c *Cloud) interfaceOf(who Identity, r *http.Request) (router, port object, p *problem) {
+// interfaceOf finds the router and the port of a request, by the port or by its subnet;
+// in that case a port is made if need be.
+func (c *Cloud) interfaceOf(who Identity, r *http.Request, create bool) (router, port object, p *problem) {
 	if router, p = c.find(who, "routers", r.PathValue("id")); p != nil {
 		return nil, nil, p
 	}
 	var body struct {
-		Port string `json:"port_id"`
+		Port   string `json:"port_id"`
+		Subnet string `json:"subnet_id"`
 	}
-	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body.Port == "" {
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body.Port == "" && body.Subnet == "" {
 		return nil, nil, refuse(http.StatusBadRequest, "BadRequest", "Either subnet_id or port_id must be specified")
+	}
+	if body.Port == "" {
+		port, p = c.interfaceOn(who, router, body.Subnet, create)
+		return router, port, p
 	}
 	port, p = c.find(who, "ports", body.Port)
 	return router, port, p
+}
+
+// interfaceOn finds the router's port on a subnet; a new one has the gateway's address.
+func (c *Cloud) interfaceOn(who Identity, router object, subnet string, create bool) (object, *problem) {
+	s, p := c.find(who, "subnets", subnet)
+	if p != nil {
+		return nil, p
+	}
+	for _, port := range c.neutron["ports"] {
+		ips, _ := port["fixed_ips"].([]any)
+		if port["device_id"] == router["id"] && len(ips) > 0 && ips[0].(object)["subnet_id"] == subnet {
+			return port, nil
+		}
+	}
+	if !create {
+		return nil, refuse(http.StatusNotFound, "RouterInterfaceNotFoundForSubnet", "Router %v has no interface on subnet %s", router["id"], subnet)
+	}
+	port := object{
+		"id": newID(), "project_id": who.Project, "tenant_id": who.Project, "network_id": s["network_id"],
+		"fixed_ips": []any{object{"ip_address": s["gateway_ip"]}},
+	}
+	if p := c.complete(who, "ports", port, false); p != nil {
+		return nil, p
+	}
+	c.neutron["ports"][text(port["id"])] = port
+	return port, nil
 }
