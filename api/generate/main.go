@@ -43,7 +43,7 @@ var plugins = []plugin{
 
 func main() {
 	check := flag.Bool("check", false, "compare only, and fail on a difference")
-	root := flag.String("root", "..", "directory that holds catena/v1")
+	root := flag.String("root", "..", "directory that holds catena/")
 	flag.Parse()
 	if err := run(*root, *check); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
@@ -52,13 +52,17 @@ func main() {
 }
 
 func run(root string, check bool) error {
-	protos, err := filepath.Glob(filepath.Join(root, "catena", "v1", "*.proto"))
-	if err != nil || len(protos) == 0 {
-		return fmt.Errorf("no .proto files in %s/catena/v1: %v", root, err)
-	}
-	sort.Strings(protos)
-	for i, p := range protos {
-		protos[i] = "catena/v1/" + filepath.Base(p)
+	var protos []string
+	// Files of catena/v1 come first: the merged OpenAPI document takes its head from them.
+	for _, pkg := range []string{"catena/v1", "catena/cloud/v1"} {
+		found, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pkg), "*.proto"))
+		if err != nil || len(found) == 0 {
+			return fmt.Errorf("no .proto files in %s/%s: %v", root, pkg, err)
+		}
+		sort.Strings(found)
+		for _, p := range found {
+			protos = append(protos, pkg+"/"+filepath.Base(p))
+		}
 	}
 	files, err := compile(root, protos)
 	if err != nil {
