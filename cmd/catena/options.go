@@ -14,7 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/catena-nfv/catena/internal/cli"
+	"github.com/catena-nfv/catena/internal/cloud/proxy"
 	"github.com/catena-nfv/catena/internal/filelock"
+	"github.com/catena-nfv/catena/internal/keystone"
+	"github.com/catena-nfv/catena/internal/server"
 	"github.com/catena-nfv/catena/internal/store"
 )
 
@@ -29,18 +32,24 @@ type options struct {
 	mode      string
 	node      string
 	debug     bool
+	keystone  string // URL; "": Keystone tokens are not taken
+	tls       server.TLSFiles
 	log       *slog.Logger
 }
 
 func (o *options) flags(f *pflag.FlagSet) {
 	o.paths = cli.DefaultPaths()
-	f.StringVar(&o.grpc, "grpc", env("CATENA_GRPC", "127.0.0.1:7650"), "loopback address of the gRPC API, \"\" for none (CATENA_GRPC)")
-	f.StringVar(&o.http, "http", env("CATENA_HTTP", "127.0.0.1:7651"), "loopback address of REST and the page, \"\" for none (CATENA_HTTP)")
+	f.StringVar(&o.grpc, "grpc", env("CATENA_GRPC", "127.0.0.1:7650"), "address of the gRPC API, on loopback unless there is TLS, \"\" for none (CATENA_GRPC)")
+	f.StringVar(&o.http, "http", env("CATENA_HTTP", "127.0.0.1:7651"), "address of REST and the page, on loopback unless there is TLS, \"\" for none (CATENA_HTTP)")
 	f.StringVar(&o.p4runtime, "p4runtime-listen", env("CATENA_P4RUNTIME_LISTEN", ""), "address of the P4Runtime server beside its unix socket (CATENA_P4RUNTIME_LISTEN)")
 	f.StringSliceVar(&o.etcd, "etcd", nil, "URLs of an etcd cluster, instead of the embedded one")
 	f.StringVar(&o.mode, "mode", env("CATENA_MODE", "tc"), "hook of the switch's ports: tc or xdp (CATENA_MODE)")
 	f.StringVar(&o.node, "node", env("CATENA_NODE", ""), "name of this host in the cloud; the host name by default (CATENA_NODE)")
 	f.BoolVar(&o.debug, "debug", false, "log more")
+	f.StringVar(&o.keystone, "keystone", env("CATENA_KEYSTONE", ""), "URL of OpenStack's identity service, whose tokens are then taken, too (CATENA_KEYSTONE)")
+	f.StringVar(&o.tls.Cert, "tls-cert", env("CATENA_TLS_CERT", ""), "certificate of the gRPC and REST addresses, in PEM form (CATENA_TLS_CERT)")
+	f.StringVar(&o.tls.Key, "tls-key", env("CATENA_TLS_KEY", ""), "its key (CATENA_TLS_KEY)")
+	f.StringVar(&o.tls.ClientCA, "client-ca", env("CATENA_CLIENT_CA", ""), "authorities that clients of these addresses need a certificate of (CATENA_CLIENT_CA)")
 }
 
 func env(name, otherwise string) string {
@@ -160,4 +169,22 @@ func (o *options) runningPID() (int, error) {
 		return 0, nil // its last child holds the lock, for a moment
 	}
 	return pid, nil
+}
+
+// tokens returns what checks Keystone tokens, and the services of the cloud's own APIs
+// for their owners; nil where there is no Keystone.
+func (o *options) tokens() (*keystone.Verifier, *proxy.Services, error) {
+	if o.keystone == "" {
+		return nil, nil, nil
+	}
+	endpoint, tlsConfig, err := keystone.Environment()
+	if err != nil {
+		return nil, nil, err
+	}
+	transport := keystone.Transport(tlsConfig)
+	v, err := keystone.NewVerifier(keystone.Config{URL: o.keystone, Transport: transport})
+	if err != nil {
+		return nil, nil, err
+	}
+	return v, proxy.New(proxy.Config{Keystone: v, Transport: transport, Endpoint: endpoint}), nil
 }

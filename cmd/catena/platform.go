@@ -59,6 +59,7 @@ func newPlatform() *platform {
 	p.paths = cli.DefaultPaths()
 	p.grpc, p.http = env("CATENA_GRPC", "127.0.0.1:7650"), env("CATENA_HTTP", "127.0.0.1:7651")
 	p.mode = env("CATENA_MODE", "tc")
+	p.keystone = env("CATENA_KEYSTONE", "")
 	return p
 }
 

@@ -187,10 +187,16 @@ func serve(ctx context.Context, o *options, ready func()) (err error) {
 		o.log.Error("some services could not be taken up again", "error", err)
 	}
 	runMirror(ctx, keeper, taps, &st)
-	api, err := server.Start(server.Config{
-		Orchestrator: orchestrator, Socket: o.paths.Socket(), GRPC: o.grpc, HTTP: o.http, TokenFile: o.paths.TokenFile(),
+	cfg := server.Config{
+		Orchestrator: orchestrator, Socket: o.paths.Socket(), GRPC: o.grpc, HTTP: o.http, TokenFile: o.paths.TokenFile(), TLS: o.tls,
 		Version: version, Cloud: "local", Mirror: keeper, Log: o.log.With("part", "api"),
-	})
+	}
+	if verifier, services, err := o.tokens(); err != nil {
+		return err
+	} else if verifier != nil {
+		cfg.Keystone, cfg.CloudServices = verifier, services
+	}
+	api, err := server.Start(cfg)
 	if err != nil {
 		return err
 	}

@@ -158,7 +158,7 @@ const nodeCounter = "catena.nodes"
 
 func (c *connection) names(ctx context.Context) switchNames {
 	n := switchNames{map[uint32]string{}, map[string]string{}, map[string][]netip.Addr{}}
-	cl, err := c.dial()
+	cl, err := c.dial(ctx)
 	if err != nil {
 		return n
 	}

@@ -115,7 +115,7 @@ func (u *up) foreground(m *catenav1.Manifest) error {
 
 // wait waits until the API of the controller in this process answers.
 func (u *up) wait(ctx context.Context, served chan error) error {
-	c, err := u.conn.dial()
+	c, err := u.conn.dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (u *up) wait(ctx context.Context, served chan error) error {
 
 // deploy applies the service, sends traffic and sums up.
 func (u *up) deploy(m *catenav1.Manifest) error {
-	c, err := u.conn.dial()
+	c, err := u.conn.dial(u.cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ programs stays in the state directory.`,
 
 // deleteAll deletes all services, if there is a controller to ask.
 func deleteAll(cmd *cobra.Command, conn *connection) error {
-	c, err := conn.dial()
+	c, err := conn.dial(cmd.Context())
 	if err != nil {
 		return err
 	}

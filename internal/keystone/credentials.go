@@ -98,13 +98,17 @@ func fromEnvironment() (Cloud, error) {
 	if auth.TokenID != "" && !byCredential {
 		auth.Username, auth.UserID, auth.Password, auth.DomainID, auth.DomainName = "", "", "", "", ""
 	}
+	endpoint, tlsConfig, err := Environment()
+	return Cloud{auth, endpoint, tlsConfig}, err
+}
+
+// Environment tells how to reach a cloud's services, whoever calls: OS_REGION_NAME,
+// OS_INTERFACE, OS_CACERT, OS_CERT, OS_KEY and OS_INSECURE.
+func Environment() (gophercloud.EndpointOpts, *tls.Config, error) {
 	tlsConfig, err := tlsFromEnvironment()
-	if err != nil {
-		return Cloud{}, err
-	}
-	return Cloud{auth, gophercloud.EndpointOpts{
-		Region: env("OS_REGION_NAME"), Availability: availability(env("OS_INTERFACE")),
-	}, tlsConfig}, nil
+	return gophercloud.EndpointOpts{
+		Region: os.Getenv("OS_REGION_NAME"), Availability: availability(os.Getenv("OS_INTERFACE")),
+	}, tlsConfig, err
 }
 
 func availability(name string) gophercloud.Availability {

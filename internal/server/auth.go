@@ -11,16 +11,19 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/catena-nfv/catena/internal/keystone"
 	"github.com/catena-nfv/catena/internal/service"
 )
 
@@ -28,7 +31,8 @@ import (
 type Identity struct {
 	// Admin may touch every project, and see the switch.
 	Admin bool
-	// Projects that others may touch, at least one.
+	// Projects that others may touch, at least one. Of an admin: the one that the
+	// token is for, which a request means that names none.
 	Projects []string
 }
 
@@ -114,12 +118,14 @@ func (t Tokens) identify(token string) (Identity, bool) {
 // errors and ends streams at shutdown.
 type guard struct {
 	tokens   Tokens
+	keystone *keystone.Verifier // nil: none is asked
 	log      *slog.Logger
 	stopping context.Context
 }
 
-// open are the services that need no identity: they tell nothing of any project.
-var open = []string{"/grpc.health.v1.Health/", "/grpc.reflection."}
+// open are the calls that need no identity: they tell nothing of any project, or give
+// an identity.
+var open = []string{"/grpc.health.v1.Health/", "/grpc.reflection.", "/catena.cloud.v1.Identity/Authenticate"}
 
 type identityKey struct{}
 
@@ -128,30 +134,95 @@ func identityOf(ctx context.Context) Identity {
 	return id
 }
 
-// identify gives the context with the caller's identity.
+// identify gives the context with the caller's identity: that of a Keystone token in
+// "x-auth-token", of the unix socket, of a bearer token, or of a client certificate.
 func (g *guard) identify(ctx context.Context, method string) (context.Context, error) {
 	for _, prefix := range open {
 		if strings.HasPrefix(method, prefix) {
 			return ctx, nil
 		}
 	}
-	if p, ok := peer.FromContext(ctx); ok && p.Addr.Network() == "unix" {
+	md, _ := metadata.FromIncomingContext(ctx)
+	if values := md.Get("x-auth-token"); len(values) > 0 {
+		return g.identifyByKeystone(ctx, values[0])
+	}
+	network := ""
+	p, known := peer.FromContext(ctx)
+	if known {
+		network = p.Addr.Network()
+	}
+	if network == "unix" {
 		return context.WithValue(ctx, identityKey{}, Identity{Admin: true}), nil
 	}
-	md, _ := metadata.FromIncomingContext(ctx)
-	values := md.Get("authorization")
-	if len(values) == 0 {
-		return nil, status.Error(codes.Unauthenticated, "no token; send \"Authorization: Bearer TOKEN\", with the token of the controller's token file")
+	if values := md.Get("authorization"); len(values) > 0 {
+		token, ok := strings.CutPrefix(values[0], "Bearer ")
+		if !ok {
+			return nil, status.Error(codes.Unauthenticated, "the authorization is not of the form \"Bearer TOKEN\"")
+		}
+		token = strings.TrimSpace(token)
+		if id, ok := g.tokens.identify(token); ok {
+			return context.WithValue(ctx, identityKey{}, id), nil
+		}
+		if g.keystone == nil {
+			return nil, status.Error(codes.Unauthenticated, "the token is not known; the right one is in the controller's token file")
+		}
+		return g.identifyByKeystone(ctx, token)
 	}
-	token, ok := strings.CutPrefix(values[0], "Bearer ")
-	if !ok {
-		return nil, status.Error(codes.Unauthenticated, "the authorization is not of the form \"Bearer TOKEN\"")
+	var id Identity
+	var ok bool
+	switch info := authInfo(p).(type) {
+	case credentials.TLSInfo:
+		id, ok = ofCertificate(&info.State)
+	default:
+		id, ok = throughGateway(network, md)
 	}
-	id, ok := g.tokens.identify(strings.TrimSpace(token))
-	if !ok {
-		return nil, status.Error(codes.Unauthenticated, "the token is not known; the right one is in the controller's token file")
+	if ok {
+		return context.WithValue(ctx, identityKey{}, id), nil
 	}
-	return context.WithValue(ctx, identityKey{}, id), nil
+	how := "the token of the controller's token file"
+	if g.keystone != nil {
+		how += " or a Keystone token"
+	}
+	return nil, status.Errorf(codes.Unauthenticated, "no token; send \"Authorization: Bearer TOKEN\", with %s", how)
+}
+
+func authInfo(p *peer.Peer) credentials.AuthInfo {
+	if p == nil {
+		return nil
+	}
+	return p.AuthInfo
+}
+
+// identifyByKeystone asks the identity service whose token it is.
+func (g *guard) identifyByKeystone(ctx context.Context, token string) (context.Context, error) {
+	if g.keystone == nil {
+		return nil, status.Error(codes.Unauthenticated, "this controller does not take Keystone tokens; start it with --keystone URL")
+	}
+	t, err := g.keystone.Verify(ctx, token)
+	switch {
+	case errors.Is(err, keystone.ErrInvalid), errors.Is(err, keystone.ErrUnscoped):
+		return nil, status.Error(codes.Unauthenticated, err.Error())
+	case ctx.Err() != nil:
+		return nil, status.FromContextError(ctx.Err()).Err()
+	case err != nil:
+		g.log.Error("a token cannot be checked", "error", err)
+		return nil, status.Errorf(codes.Unavailable, "the token cannot be checked: %v", err)
+	}
+	id := Identity{Admin: t.Admin(), Projects: []string{projectOf(t)}}
+	return context.WithValue(keystone.NewContext(ctx, t), identityKey{}, id), nil
+}
+
+// Projects that Keystone knows by ids of this form must not be met by a name.
+var projectIDRx = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// projectOf tells which project of the controller a token is for: the name of a project
+// in the default domain, where names are unique, if it can be one here; else the id.
+func projectOf(t *keystone.Token) string {
+	p := t.Project
+	if p.Domain.ID == "default" && service.IsName(p.Name) && !projectIDRx.MatchString(p.Name) {
+		return p.Name
+	}
+	return p.ID
 }
 
 func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
@@ -200,7 +271,7 @@ func project(ctx context.Context, name string) (string, error) {
 	id := identityOf(ctx)
 	if name == "" {
 		name = service.DefaultProject
-		if !id.Admin && len(id.Projects) == 1 {
+		if len(id.Projects) == 1 {
 			name = id.Projects[0]
 		}
 	}
@@ -223,7 +294,7 @@ func projects(ctx context.Context, name string) ([]string, error) {
 	case id.Admin:
 		return []string{""}, nil
 	}
-	return id.Projects, nil
+	return slices.Sorted(slices.Values(id.Projects)), nil
 }
 
 // admin refuses others.

@@ -1,5 +1,5 @@
 // Package server offers the orchestrator to clients: gRPC on a unix socket and
-// on loopback, REST through a gateway generated from the same definitions, the
+// over TCP, REST through a gateway generated from the same definitions, the
 // OpenAPI document and a small page for browsers. It decides who a caller is and
 // which projects the caller may touch, and it is the only place where messages
 // of the API and domain types are converted into each other.
@@ -7,6 +7,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -26,6 +28,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	catenav1 "github.com/catena-nfv/catena/api/catena/v1"
+	"github.com/catena-nfv/catena/internal/keystone"
 	"github.com/catena-nfv/catena/internal/orch"
 )
 
@@ -36,9 +39,16 @@ type Config struct {
 	// Socket is the path of the unix socket for gRPC, made with mode 0600: who
 	// may open it is the operator.
 	Socket string
-	// GRPC and HTTP are loopback addresses with port; callers need a token.
+	// GRPC and HTTP are addresses with port, on loopback unless there is TLS;
+	// callers need a token or, with TLS.ClientCA, a certificate.
 	GRPC string
 	HTTP string
+	TLS  TLSFiles
+	// Keystone checks tokens that are not in the token file; nil: there are none.
+	Keystone *keystone.Verifier
+	// CloudServices are those of catena.cloud.v1, in front of the cloud's own; nil:
+	// there are none.
+	CloudServices interface{ Register(grpc.ServiceRegistrar) }
 	// TokenFile holds the tokens (see ReadTokens). One is generated when the
 	// file does not exist. Needed with GRPC or HTTP.
 	TokenFile string
@@ -79,6 +89,13 @@ func Start(cfg Config) (*Server, error) {
 	s := &Server{log: cfg.Log, socket: cfg.Socket, inner: bufconn.Listen(1 << 20), health: health.NewServer()}
 	s.streams, s.stop = context.WithCancel(context.Background())
 
+	var certs *certificates
+	if !cfg.TLS.empty() {
+		var err error
+		if certs, err = loadCertificates(cfg.TLS, cfg.Log); err != nil {
+			return nil, fmt.Errorf("server: %w", err)
+		}
+	}
 	// Listening comes first: where that fails, no token is made.
 	listeners, httpListener, err := s.listen(cfg)
 	if err != nil {
@@ -103,14 +120,21 @@ func Start(cfg Config) (*Server, error) {
 			return nil, err
 		}
 	}
-	guard := &guard{tokens: tokens, log: cfg.Log, stopping: s.streams}
-	s.grpc = grpc.NewServer(
+	guard := &guard{tokens: tokens, keystone: cfg.Keystone, log: cfg.Log, stopping: s.streams}
+	var options []grpc.ServerOption
+	if certs != nil {
+		options = append(options, grpc.Creds(mixed{credentials.NewTLS(certs.serverConfig())}))
+		if httpListener != nil {
+			httpListener = tls.NewListener(httpListener, certs.serverConfig())
+		}
+	}
+	s.grpc = grpc.NewServer(append(options,
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.ChainUnaryInterceptor(guard.unary),
 		grpc.ChainStreamInterceptor(guard.stream),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
-	)
+	)...)
 	a := &api{orch: cfg.Orchestrator, version: &catenav1.Version{
 		Version: cfg.Version, Commit: cfg.Commit, Api: "v1", Cloud: cfg.Cloud, Started: timestamp(time.Now()),
 	}}
@@ -121,6 +145,9 @@ func Start(cfg Config) (*Server, error) {
 	catenav1.RegisterSwitchServer(s.grpc, a)
 	if cfg.Mirror != nil {
 		catenav1.RegisterMirrorServer(s.grpc, &mirrorAPI{mirror: cfg.Mirror})
+	}
+	if cfg.CloudServices != nil {
+		cfg.CloudServices.Register(s.grpc)
 	}
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
@@ -133,7 +160,7 @@ func Start(cfg Config) (*Server, error) {
 		})
 	}
 	if httpListener != nil {
-		if err := s.serveHTTP(httpListener); err != nil {
+		if err := s.serveHTTP(httpListener, cfg.CloudServices != nil); err != nil {
 			_ = httpListener.Close()
 			s.Stop(context.Background())
 			return nil, err
@@ -162,7 +189,7 @@ func (s *Server) listen(cfg Config) (grpcListeners []net.Listener, httpListener 
 		grpcListeners = append(grpcListeners, l)
 	}
 	if cfg.GRPC != "" {
-		l, err := listenLoopback("gRPC", cfg.GRPC)
+		l, err := listenTCP("gRPC", cfg.GRPC, !cfg.TLS.empty())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -171,7 +198,7 @@ func (s *Server) listen(cfg Config) (grpcListeners []net.Listener, httpListener 
 		s.grpcAddr = l.Addr().String()
 	}
 	if cfg.HTTP != "" {
-		if httpListener, err = listenLoopback("HTTP", cfg.HTTP); err != nil {
+		if httpListener, err = listenTCP("HTTP", cfg.HTTP, !cfg.TLS.empty()); err != nil {
 			return nil, nil, err
 		}
 		s.httpAddr = httpListener.Addr().String()
@@ -203,14 +230,15 @@ func listenUnix(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// listenLoopback refuses other addresses: tokens are sent in the clear.
-func listenLoopback(what, address string) (net.Listener, error) {
+// listenTCP refuses addresses that are not on loopback without TLS: tokens would be
+// sent in the clear.
+func listenTCP(what, address string, encrypted bool) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("server: %s address %q: %w", what, address, err)
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("server: %s address %q is not on loopback; tokens are not encrypted, so use 127.0.0.1, or a tunnel", what, address)
+	if ip := net.ParseIP(host); !encrypted && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("server: %s address %q is not on loopback, and tokens are not encrypted; give a certificate (--tls-cert, --tls-key), or use 127.0.0.1", what, address)
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -219,7 +247,7 @@ func listenLoopback(what, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// GRPCAddress is where gRPC is served on loopback, "" if nowhere.
+// GRPCAddress is where gRPC is served over TCP, "" if nowhere.
 func (s *Server) GRPCAddress() string { return s.grpcAddr }
 
 // HTTPAddress is where REST, the OpenAPI document and the page are served.
