@@ -13,9 +13,6 @@ import (
 // contains the backbone: where that cannot run, nothing can be deployed, which is to be
 // told before anything is made.
 func checkMode(mode, backbone string) error {
-	refuse := func(format string, args ...any) error {
-		return &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf(format, args...)}
-	}
 	switch ebpf.Target(mode) {
 	case ebpf.TC:
 		return nil // runs every program
@@ -43,4 +40,9 @@ func checkMode(mode, backbone string) error {
 		return refuse("mode xdp: the backbone %q cannot run on XDP: %s; use mode tc (--mode tc or CATENA_MODE=tc)", backbone, why)
 	}
 	return nil
+}
+
+// refuse is the error for what the caller can repair.
+func refuse(format string, args ...any) error {
+	return &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf(format, args...)}
 }

@@ -30,6 +30,7 @@ type options struct {
 	p4runtime string
 	etcd      []string
 	mode      string
+	cloud     string // cloudLocal or cloudOpenStack
 	node      string
 	debug     bool
 	keystone  string // URL; "": Keystone tokens are not taken
@@ -45,6 +46,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.etcd, "etcd", nil, "URLs of an etcd cluster, instead of the embedded one")
 	f.StringVar(&o.mode, "mode", env("CATENA_MODE", "tc"), "hook of the switch's ports: tc or xdp (CATENA_MODE)")
 	f.StringVar(&o.node, "node", env("CATENA_NODE", ""), "name of this host in the cloud; the host name by default (CATENA_NODE)")
+	f.StringVar(&o.cloud, "cloud", env("CATENA_CLOUD", cloudLocal), "where servers and functions run: local, or openstack (see OS_CLOUD) (CATENA_CLOUD)")
 	f.BoolVar(&o.debug, "debug", false, "log more")
 	f.StringVar(&o.keystone, "keystone", env("CATENA_KEYSTONE", ""), "URL of OpenStack's identity service, whose tokens are then taken, too (CATENA_KEYSTONE)")
 	f.StringVar(&o.tls.Cert, "tls-cert", env("CATENA_TLS_CERT", ""), "certificate of the gRPC and REST addresses, in PEM form (CATENA_TLS_CERT)")
@@ -70,6 +72,9 @@ func (o *options) prepare() error {
 			return err
 		}
 		o.node = name
+	}
+	if err := checkCloud(o.cloud); err != nil {
+		return err
 	}
 	level := slog.LevelInfo
 	if o.debug {

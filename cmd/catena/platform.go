@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/netip"
 	"net/url"
 	"os"
@@ -58,7 +59,7 @@ func newPlatform() *platform {
 	p := &platform{}
 	p.paths = cli.DefaultPaths()
 	p.grpc, p.http = env("CATENA_GRPC", "127.0.0.1:7650"), env("CATENA_HTTP", "127.0.0.1:7651")
-	p.mode = env("CATENA_MODE", "tc")
+	p.mode, p.cloud = env("CATENA_MODE", "tc"), env("CATENA_CLOUD", cloudLocal)
 	p.keystone = env("CATENA_KEYSTONE", "")
 	return p
 }
@@ -100,7 +101,7 @@ func (p *platform) Start(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	cmd := exec.Command(self, "serve", "--mode", p.mode)
+	cmd := exec.Command(self, "serve", "--mode", p.mode, "--cloud", p.cloud)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -201,7 +202,12 @@ func (p *platform) purge(ctx context.Context, w io.Writer) error {
 		return nil
 	}
 	var errs []error
-	cloud, err := local.New(local.Config{StateDir: p.cloudDir()})
+	p.log = slog.New(slog.DiscardHandler)
+	var err error
+	if p.cloud, err = p.usedCloud(); err != nil {
+		return err
+	}
+	cloud, err := openCloud(ctx, &p.options)
 	if err != nil {
 		return err
 	}
@@ -215,7 +221,7 @@ func (p *platform) purge(ctx context.Context, w io.Writer) error {
 	for _, f := range []string{p.storeDir(), p.cloudDir()} {
 		errs = append(errs, os.RemoveAll(f))
 	}
-	for _, name := range []string{"agent.json", "p4runtime.journal", "controller.lock"} {
+	for _, name := range []string{"agent.json", "cloud.driver", "p4runtime.journal", "controller.lock"} {
 		if err := os.Remove(filepath.Join(p.paths.State, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}

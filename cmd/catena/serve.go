@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/catena-nfv/catena/internal/agent"
-	"github.com/catena-nfv/catena/internal/cloud/local"
 	"github.com/catena-nfv/catena/internal/dataplane"
 	fabric "github.com/catena-nfv/catena/internal/fabric/p4"
 	"github.com/catena-nfv/catena/internal/nf"
@@ -82,7 +81,7 @@ func startNode(ctx context.Context, o *options, lib *nf.Library, st *stack) (*no
 	if err := serveP4Runtime(ctx, rt, o, st); err != nil {
 		return nil, err
 	}
-	a, err := agent.New(agent.Config{Switch: sw, StateFile: filepath.Join(o.paths.State, "agent.json"), Log: log.With("part", "agent")})
+	a, err := agent.New(agent.Config{Switch: sw, StateFile: filepath.Join(o.paths.State, "agent.json"), LinkTimeout: o.linkTimeout(), Log: log.With("part", "agent")})
 	if err != nil {
 		return nil, err
 	}
@@ -157,9 +156,7 @@ func serve(ctx context.Context, o *options, ready func()) (err error) {
 	if err != nil {
 		return err
 	}
-	cloud, err := local.New(local.Config{
-		StateDir: o.cloudDir(), FillChecksums: o.mode == string(ebpf.XDP), Log: o.log.With("part", "cloud"),
-	})
+	cloud, err := openCloud(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -173,7 +170,9 @@ func serve(ctx context.Context, o *options, ready func()) (err error) {
 	})
 	st.push(fab.Close)
 	taps := agent.NewTaps(n.agent)
-	orchestrator := orch.New(orch.Config{Cloud: cloud, Node: n.agent, Fabric: fab, Store: db, Log: o.log.With("part", "orch")})
+	work := orch.Config{Cloud: cloud, Node: n.agent, Fabric: fab, Store: db, Log: o.log.With("part", "orch")}
+	o.adapt(&work)
+	orchestrator := orch.New(work)
 	st.push(func() error {
 		within, done := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer done()
@@ -189,7 +188,7 @@ func serve(ctx context.Context, o *options, ready func()) (err error) {
 	runMirror(ctx, keeper, taps, &st)
 	cfg := server.Config{
 		Orchestrator: orchestrator, Socket: o.paths.Socket(), GRPC: o.grpc, HTTP: o.http, TokenFile: o.paths.TokenFile(), TLS: o.tls,
-		Version: version, Cloud: "local", Mirror: keeper, Log: o.log.With("part", "api"),
+		Version: version, Cloud: o.cloud, Mirror: keeper, Log: o.log.With("part", "api"),
 	}
 	if verifier, services, err := o.tokens(); err != nil {
 		return err

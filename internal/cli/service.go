@@ -36,7 +36,7 @@ func readManifest(cmd *cobra.Command, file string) (*catenav1.Manifest, error) {
 // ApplyCommand makes a service real.
 func ApplyCommand() *cobra.Command {
 	var conn connection
-	var file string
+	var file, cloud string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE",
@@ -54,12 +54,31 @@ all that this call has made is removed again.`,
 		if err != nil {
 			return err
 		}
+		if err := checkCloud(cmd, c, cloud); err != nil {
+			return err
+		}
 		return apply(cmd, c, m, asJSON)
 	})
 	conn.flags(cmd)
+	cmd.Flags().StringVar(&cloud, "cloud", "", "only if the controller works on this cloud: local or openstack")
 	cmd.Flags().StringVarP(&file, "file", "f", "", "service file in YAML, - for standard input")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the events as JSON, one a line")
 	return cmd
+}
+
+// checkCloud refuses to go on with a controller of another cloud than the one named.
+func checkCloud(cmd *cobra.Command, c *clients, cloud string) error {
+	if cloud == "" {
+		return nil
+	}
+	v, err := c.platform.GetVersion(cmd.Context(), &catenav1.GetVersionRequest{})
+	if err != nil {
+		return err
+	}
+	if v.Cloud != cloud {
+		return refuse("the controller works on cloud %s, not %s; start one with CATENA_CLOUD=%s, or name another with --address", v.Cloud, cloud, cloud)
+	}
+	return nil
 }
 
 func apply(cmd *cobra.Command, c *clients, m *catenav1.Manifest, asJSON bool) error {

@@ -276,13 +276,21 @@ func (c *Cloud) list(ctx context.Context, o service.Owner) (*inventory, error) {
 		return c.session.network.get(inner, query("subnets", "description", mark), &subnets)
 	})
 	second.Go(func() error {
-		return c.session.network.get(inner, query("ports", "description", c.marks.port(o, string(service.KindServer)),
-			"description", c.marks.port(o, string(service.KindFunction)), "description", c.marks.port(o, roleGateway)), &ports)
+		var on []string
+		for _, n := range inv.networks {
+			on = append(on, "network_id", n.ID)
+		}
+		return c.session.network.get(inner, query("ports", on...), &ports)
 	})
 	if err := second.Wait(); err != nil {
 		return nil, err
 	}
-	inv.subnets, inv.ports = subnets.Subnets, ports.Ports
+	inv.subnets = subnets.Subnets
+	for _, p := range ports.Ports {
+		if len(c.marks.wordsOf(o, p.Description)) > 0 {
+			inv.ports = append(inv.ports, p)
+		}
+	}
 	for i := range inv.subnets {
 		for _, n := range inv.networks {
 			if n.ID == inv.subnets[i].NetworkID {

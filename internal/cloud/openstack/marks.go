@@ -12,19 +12,26 @@ import (
 // marks are how this controller's things are known from others'.
 type marks struct{ instance string }
 
-// Roles of ports, the last word of their description.
+// Roles of ports.
 const roleGateway = "gateway" // of a router; other ports have the kind of their device
 
-// text is the description of an owner's resources in Neutron, and prefix of that of
-// its ports.
-func (m marks) text(o service.Owner) string { return m.instance + " service " + o.String() }
+// text is the description of an owner's resources in Neutron; that of a port goes on with
+// its role.
+func (m marks) text(o service.Owner) string { return m.prefix() + o.String() }
 
-// port is the description of a port.
+func (m marks) prefix() string { return m.instance + " service " }
+
+// port is the beginning of a port's description.
 func (m marks) port(o service.Owner, role string) string { return m.text(o) + " " + role }
 
-// roleOf reads the role back.
-func (m marks) roleOf(o service.Owner, description string) (role string, ours bool) {
-	return strings.CutPrefix(description, m.text(o)+" ")
+// wordsOf reads the words that follow the mark in a port's description, its role first;
+// none: the port is not the owner's.
+func (m marks) wordsOf(o service.Owner, description string) []string {
+	text, ours := strings.CutPrefix(description, m.text(o)+" ")
+	if !ours {
+		return nil
+	}
+	return strings.Fields(text)
 }
 
 // tags are those of an owner's ports and servers: all that the controller makes, and

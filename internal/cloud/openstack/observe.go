@@ -48,13 +48,13 @@ func (c *Cloud) observation(o service.Owner, inv *inventory) service.Observation
 		add(service.KindRouter, r.Name, r.ID, status, "")
 	}
 	for _, p := range inv.ports {
-		role, ours := c.marks.roleOf(o, p.Description)
-		if !ours || role == roleGateway {
+		words := c.marks.wordsOf(o, p.Description)
+		if len(words) == 0 || words[0] == roleGateway {
 			continue
 		}
 		n := networks[p.NetworkID]
 		sub, _ := inv.subnet(n.ID)
-		spec, err := specOf(p, service.Kind(role), n.Name, sub)
+		spec, err := specOf(p, words, n.Name, sub)
 		switch {
 		case err != nil:
 			add(service.KindPort, p.Name, p.ID, service.StatusError, err.Error())

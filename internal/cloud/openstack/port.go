@@ -55,9 +55,6 @@ func (c *Cloud) createPort(ctx context.Context, o service.Owner, want *service.P
 			}
 		}
 		made, err = c.ports.call(portRequest{name: spec.Name, ask: c.askPort(ctx, o, spec, sub)})
-		if err == nil {
-			err = c.setTags(ctx, &made, c.portTags(o, spec)) // where they cannot come with the port
-		}
 		return err
 	})
 	// One that an earlier controller asked for may have come after we looked.
@@ -79,7 +76,7 @@ func (c *Cloud) createPort(ctx context.Context, o service.Owner, want *service.P
 // askPort is the request for a port.
 func (c *Cloud) askPort(ctx context.Context, o service.Owner, spec service.PortSpec, sub subnet) map[string]any {
 	ask := map[string]any{
-		"name": spec.Name, "network_id": sub.NetworkID, "description": c.marks.port(o, string(spec.DeviceKind)),
+		"name": spec.Name, "network_id": sub.NetworkID, "description": c.portText(o, spec),
 		"mac_address": spec.MAC.String(), "fixed_ips": fixedIPs(spec),
 		"port_security_enabled": false,
 	}
@@ -92,35 +89,28 @@ func (c *Cloud) askPort(ctx context.Context, o service.Owner, spec service.PortS
 		}
 	}
 	if c.session.bulkTags {
-		ask["tags"] = c.portTags(o, spec)
+		ask["tags"] = c.marks.tags(o)
 	}
 	return ask
 }
 
 func fixedIPs(spec service.PortSpec) []fixedIP { return []fixedIP{{IP: spec.IP.Addr().String()}} }
 
-// Tags of a port keep what Neutron has no place for. (It has for DHCP options of a port,
-// and forgets them when ports are made in bulk.)
-const (
-	tagGateway = "catena-gateway="
-	tagDNS     = "catena-dns=" // one for each server, in order
-	tagMTU     = "catena-mtu="
-)
-
-// portTags are an instance's port's tags: whose it is, and what its guest is told.
-func (c *Cloud) portTags(o service.Owner, spec service.PortSpec) []string {
-	tags := c.marks.tags(o)
+// portText is the description of an instance's port: its mark, and what Neutron has no
+// place for, which is what the guest is told. (It has one for DHCP options of a port, and
+// forgets them when ports are made in bulk.)
+func (c *Cloud) portText(o service.Owner, spec service.PortSpec) string {
+	words := []string{c.marks.port(o, string(spec.DeviceKind))}
 	if spec.Gateway.IsValid() {
-		tags = append(tags, tagGateway+spec.Gateway.String())
+		words = append(words, "gateway="+spec.Gateway.String())
 	}
 	if spec.MTU > 0 {
-		tags = append(tags, tagMTU+strconv.Itoa(spec.MTU))
+		words = append(words, "mtu="+strconv.Itoa(spec.MTU))
 	}
-	for i, a := range spec.DNS {
-		tags = append(tags, fmt.Sprintf("%s%02d:%s", tagDNS, i, a))
+	for _, a := range spec.DNS {
+		words = append(words, "dns="+a.String())
 	}
-	slices.Sort(tags)
-	return tags
+	return strings.Join(words, " ")
 }
 
 // changePort makes a port what is asked for, where it is.
@@ -129,32 +119,18 @@ func (c *Cloud) changePort(ctx context.Context, o service.Owner, spec service.Po
 	if len(have.FixedIPs) != 1 || have.FixedIPs[0].IP != spec.IP.Addr().String() {
 		change["fixed_ips"] = fixedIPs(spec)
 	}
-	if mark := c.marks.port(o, string(spec.DeviceKind)); have.Description != mark {
-		change["description"] = mark
+	if text := c.portText(o, spec); have.Description != text {
+		change["description"] = text
 	}
 	if !have.Up {
 		change["admin_state_up"] = true
 	}
-	api := c.session.network
-	if len(change) > 0 {
-		var changed struct{ Port port }
-		if err := api.put(ctx, "ports/"+have.ID, body("port", change), &changed); err != nil {
-			return have, err
-		}
-		changed.Port.Tags = have.Tags
-		have = changed.Port
+	if len(change) == 0 {
+		return have, nil
 	}
-	return have, c.setTags(ctx, &have, c.portTags(o, spec))
-}
-
-// setTags gives a port its tags, if it does not have them.
-func (c *Cloud) setTags(ctx context.Context, p *port, tags []string) error {
-	slices.Sort(p.Tags)
-	if slices.Equal(p.Tags, tags) {
-		return nil
-	}
-	p.Tags = tags
-	return c.session.network.put(ctx, "ports/"+p.ID+"/tags", map[string]any{"tags": tags}, nil)
+	var changed struct{ Port port }
+	err := c.session.network.put(ctx, "ports/"+have.ID, body("port", change), &changed)
+	return changed.Port, err
 }
 
 // postPorts makes ports with one request. When that is refused, for all of them, each is
@@ -204,9 +180,11 @@ func (c *Cloud) servicePort(spec service.PortSpec, p port) service.Port {
 // linkName is the tap that libvirt makes for a port.
 func linkName(portID string) string { return "tap" + portID[:min(11, len(portID))] }
 
-// specOf reads back what a port was made for.
-func specOf(p port, kind service.Kind, networkName string, sub subnet) (service.PortSpec, error) {
-	spec := service.PortSpec{Name: p.Name, DeviceKind: kind, Network: networkName}
+// specOf reads back what a port was made for. words are those of its description that
+// follow the mark: the kind of its device first.
+func specOf(p port, words []string, networkName string, sub subnet) (service.PortSpec, error) {
+	spec := service.PortSpec{Name: p.Name, DeviceKind: service.Kind(words[0]), Network: networkName}
+	words = words[1:]
 	spec.Device = strings.TrimSuffix(p.Name, "."+networkName)
 	if _, err := fmt.Sscanf(p.MAC, "%02x:%02x:%02x:%02x:%02x:%02x", &spec.MAC[0], &spec.MAC[1], &spec.MAC[2], &spec.MAC[3], &spec.MAC[4], &spec.MAC[5]); err != nil {
 		return spec, fmt.Errorf("its MAC address %q cannot be read", p.MAC)
@@ -219,23 +197,22 @@ func specOf(p port, kind service.Kind, networkName string, sub subnet) (service.
 		return spec, err
 	}
 	spec.IP = netip.PrefixFrom(ip, sub.CIDR.Bits())
-	spec.DNS, err = nil, nil
-	slices.Sort(p.Tags)
-	for _, tag := range p.Tags {
-		name, value, _ := strings.Cut(tag, "=")
-		switch name + "=" {
-		case tagGateway:
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		switch name {
+		case "gateway":
 			spec.Gateway, err = netip.ParseAddr(value)
-		case tagMTU:
+		case "mtu":
 			spec.MTU, err = strconv.Atoi(value)
-		case tagDNS:
-			_, text, _ := strings.Cut(value, ":")
+		case "dns":
 			var a netip.Addr
-			a, err = netip.ParseAddr(text)
+			a, err = netip.ParseAddr(value)
 			spec.DNS = append(spec.DNS, a)
+		default:
+			err = errors.New("nobody knows what that is")
 		}
 		if err != nil {
-			return spec, fmt.Errorf("its tag %q cannot be read: %w", tag, err)
+			return spec, fmt.Errorf("its description says %q: %w", word, err)
 		}
 	}
 	return spec, nil
