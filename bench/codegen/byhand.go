@@ -96,6 +96,7 @@ func spaceOf(rules []tupleRule) (tuples, error) {
 		binary.NativeEndian.PutUint32(b, uint32(m.id))
 		binary.NativeEndian.PutUint32(b[4:], m.best)
 		copy(b[8:], m.key)
+		b[8+14] = m.id // five.mask
 	}
 	return t, nil
 }
@@ -113,7 +114,7 @@ func words(vs ...uint32) []byte {
 func network32(v uint64) []byte { return binary.BigEndian.AppendUint32(nil, uint32(v)) }
 
 // newByHand loads a hand-written chain with its workload.
-func newByHand(ctx context.Context, c chain, w load) (*cebpf.Collection, error) {
+func newByHand(ctx context.Context, c chain, w workloadOf) (*cebpf.Collection, error) {
 	spec, err := reference.Compile(ctx, c.file)
 	if err != nil {
 		return nil, err
@@ -155,7 +156,7 @@ func crcTables() [8][256]uint32 {
 }
 
 // spacesOf builds the tuple spaces of a workload, by the names of their maps.
-func spacesOf(w load) (map[string]tuples, error) {
+func spacesOf(w workloadOf) (map[string]tuples, error) {
 	spaces := map[string][]tupleRule{}
 	for _, c := range w.classifiers {
 		ms, _, err := parseRule(service.Rule{NF: "backbone", Table: "classifier", Match: c.match}, fiveKeys(), nil)
@@ -209,6 +210,13 @@ type exactTable struct {
 
 func exactTables() []exactTable {
 	addr := []field{{"addr", 32}}
+	station := func(action uint32) func(ms []match, ps []uint64) (key, value []byte) {
+		return func(ms []match, ps []uint64) (key, value []byte) {
+			key = binary.BigEndian.AppendUint64(nil, ms[0].value)[2:]
+			return append(key, halves(scope)...), words(action, uint32(ps[0]))
+		}
+	}
+	mac := []field{{"dst_addr", 48}}
 	translation := func(ms []match, ps []uint64) (key, value []byte) {
 		return append(network32(ms[0].value), words(scope)...), network32(ps[0])
 	}
@@ -219,6 +227,8 @@ func exactTables() []exactTable {
 	return []exactTable{
 		{"NAT", "source", "translate", []field{{"src_addr", 32}}, addr, "nat_source", translation},
 		{"NAT", "restore", "restore_to", []field{{"dst_addr", 32}}, addr, "nat_restore", translation},
+		{"L2fwd", "addresses", "forward", mac, []field{{"port", 9}}, "l2fwd_addresses", station(0)},
+		{"L2fwd", "addresses", "flood", mac, []field{{"group", 16}}, "l2fwd_addresses", station(1)},
 		{"L3fwd", "routes", "forward", []field{{"dst_addr", 32}}, []field{{"port", 9}, {"src_mac", 48}, {"dst_mac", 48}}, "l3fwd_routes",
 			func(ms []match, ps []uint64) (key, value []byte) {
 				src, dst := binary.BigEndian.AppendUint64(nil, ps[1])[2:], binary.BigEndian.AppendUint64(nil, ps[2])[2:]
@@ -246,7 +256,7 @@ func halves(vs ...uint64) []byte {
 }
 
 // fillByHand writes the maps.
-func fillByHand(c *cebpf.Collection, w load, spaces map[string]tuples) error {
+func fillByHand(c *cebpf.Collection, w workloadOf, spaces map[string]tuples) error {
 	var errs []error
 	put := func(m string, key, value []byte) {
 		if c.Maps[m] == nil {
@@ -262,6 +272,11 @@ func fillByHand(c *cebpf.Collection, w load, spaces map[string]tuples) error {
 	}
 	put("ports_in", words(testInterface), words(inPort))
 	put("ports_out", words(outPort), words(testInterface))
+	if c.Maps["groups"] != nil {
+		group := make([]byte, 4+4*64) // struct group
+		copy(group, words(2, inPort, outPort))
+		put("groups", words(floodGroup), group)
+	}
 	tables := exactTables()
 	for nf, rules := range w.rules {
 		for _, r := range rules {

@@ -11,11 +11,12 @@ import (
 
 	"github.com/catena-nfv/catena/bench/netlab"
 	"github.com/catena-nfv/catena/bench/workload"
+	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
 	"github.com/catena-nfv/catena/internal/service"
 )
 
 // handWritten loads the reference, or skips where BPF programs cannot be loaded.
-func handWritten(t *testing.T) (load, *cebpf.Collection) {
+func handWritten(t *testing.T) (workloadOf, *cebpf.Collection) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
@@ -38,7 +39,7 @@ func handWritten(t *testing.T) (load, *cebpf.Collection) {
 func TestSFC1Verdicts(t *testing.T) {
 	w, c := handWritten(t)
 	for _, tr := range w.cases {
-		want := tr.verdict()
+		want := uint32(verdict(ebpf.XDP, tr.drop))
 		for _, size := range []int{64, 65, 1500} {
 			got, _, err := c.Programs["sfc1"].Test(tr.packet.frame(size))
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/catena-nfv/catena/bench/harness"
 	"github.com/catena-nfv/catena/bench/netlab"
 	"github.com/catena-nfv/catena/bench/workload"
+	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
 	"github.com/catena-nfv/catena/internal/service"
 )
 
@@ -29,13 +30,13 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Tables) != len(chains())+1 {
-		t.Fatalf("%d tables, want one for each chain and the NFs' costs", len(r.Tables))
+	n := len(chains())
+	if len(r.Tables) != n+3 {
+		t.Fatalf("%d tables, want one for each chain, the NFs' costs, the lengths and their line", len(r.Tables))
 	}
-	lengths := r.Tables[len(chains())]
-	for _, table := range r.Tables[:len(chains())] {
-		if len(table.Rows) != 12 {
-			t.Errorf("%s: %d rows, want five kinds of packets and the mix in two sizes", table.Title, len(table.Rows))
+	for i, table := range r.Tables[:n] {
+		if want := 2 * (1 + mixed(t, chains()[i])); len(table.Rows) != want {
+			t.Errorf("%s: %d rows, want %d: each kind of packets and the mix in two sizes", table.Title, len(table.Rows), want)
 		}
 		for _, row := range table.Rows {
 			hand, generated, part := row[2].(harness.Sample), row[3].(harness.Sample), row[4].(harness.Sample)
@@ -44,11 +45,40 @@ func TestRun(t *testing.T) {
 			}
 		}
 	}
-	if len(lengths.Rows) != 10 {
-		t.Errorf("%d rows, want empty, backbone, classifiers, four NFs and three in no chain", len(lengths.Rows))
+	if rows := r.Tables[n].Rows; len(rows) != 10 {
+		t.Errorf("%d rows, want empty, backbone, classifiers, four NFs and three in no chain", len(rows))
 	}
-	if len(r.Bars) != 2*len(chains())+1 {
+	if rows := r.Tables[n+1].Rows; len(rows) != longest {
+		t.Errorf("%d rows, want %d lengths", len(rows), longest)
+	}
+	if len(r.Bars) != 2*n+2 {
 		t.Errorf("bars %+v", r.Bars)
+	}
+}
+
+// mixed is the number of kinds of packets in a chain's mix.
+func mixed(t *testing.T, c chain) (n int) {
+	t.Helper()
+	w, err := c.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range w.cases {
+		if c.part > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func TestLine(t *testing.T) {
+	exact := fit([]harness.Sample{{12, 5}, {14, 5.5}, {16, 6}})
+	if exact.slope[0] != 2 || exact.base[0] != 10 || exact.r2[0] != 1 || exact.slope[1] != 0.5 || exact.off[1][0] != 0 {
+		t.Errorf("a line is found to be %+v", exact)
+	}
+	bent := fit([]harness.Sample{{1}, {2}, {4}, {8}})
+	if bent.r2[0] > 0.95 || bent.off[3][0] <= 0 {
+		t.Errorf("doubling is found to be %+v", bent)
 	}
 }
 
@@ -84,7 +114,7 @@ func TestMixIsWhole(t *testing.T) {
 
 func TestDifference(t *testing.T) {
 	w, c := handWritten(t)
-	hand := subject{name: "by hand", prog: c.Programs["sfc1"]}
+	hand := &subject{name: "by hand", hook: ebpf.XDP, prog: c.Programs["sfc1"]}
 	if err := same(hand, hand, w.cases[0], 64); err != nil {
 		t.Errorf("a program differs from itself: %v", err)
 	}
@@ -101,7 +131,7 @@ func TestDifference(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if err := same(hand, subject{name: "without NAT", prog: d.Programs["sfc1"]}, w.cases[0], 64); err == nil {
+	if err := same(hand, &subject{name: "without NAT", hook: ebpf.XDP, prog: d.Programs["sfc1"]}, w.cases[0], 64); err == nil {
 		t.Error("a program without translations is said to do the same")
 	}
 }

@@ -22,19 +22,14 @@ const backbone = "wire"
 // control is the name of the backbone's ingress.
 const control = "WireIngress"
 
-// newGenerated compiles the chain, loads it and writes a workload. request "" is the backbone alone, of which only the
-// classifiers of the workload are written.
-func newGenerated(ctx context.Context, lib *nf.Library, request string, w load) (*dataplane.Program, error) {
-	r, err := build.Kernel(ctx, lib, backbone, request, ebpf.XDP)
-	if err != nil {
-		return nil, err
-	}
-	return loadGenerated(lib, r, w)
+// generate compiles a chain; request "" is the backbone alone.
+func generate(ctx context.Context, lib *nf.Library, request string, hook ebpf.Target) (*build.Result, error) {
+	return build.Kernel(ctx, lib, backbone, request, hook)
 }
 
-// loadGenerated loads a compiled chain and writes a workload.
-func loadGenerated(lib *nf.Library, r *build.Result, w load) (*dataplane.Program, error) {
-	p, err := dataplane.Load(r.Object, dataplane.LoadOptions{Targets: []ebpf.Target{ebpf.XDP}})
+// loadGenerated loads a compiled chain and writes a workload. Of the backbone alone only the classifiers are written.
+func loadGenerated(lib *nf.Library, r *build.Result, hook ebpf.Target, w workloadOf) (*dataplane.Program, error) {
+	p, err := dataplane.Load(r.Object, dataplane.LoadOptions{Targets: []ebpf.Target{hook}})
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +38,9 @@ func loadGenerated(lib *nf.Library, r *build.Result, w load) (*dataplane.Program
 	if err == nil {
 		err = fill(p, lib, r, w)
 	}
+	if err == nil && r.Spec.Multicast {
+		err = p.WriteMulticast(target.Insert, floodGroup, []target.Replica{{Port: inPort}, {Port: outPort}})
+	}
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -50,7 +48,7 @@ func loadGenerated(lib *nf.Library, r *build.Result, w load) (*dataplane.Program
 }
 
 // fill writes classifiers and rules.
-func fill(p *dataplane.Program, lib *nf.Library, r *build.Result, w load) error {
+func fill(p *dataplane.Program, lib *nf.Library, r *build.Result, w workloadOf) error {
 	for _, c := range w.classifiers {
 		var nodes graph.NodeSet
 		if len(r.Graph.Chains) > 0 {

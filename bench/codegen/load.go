@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/catena-nfv/catena/bench/workload"
+	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
 	"github.com/catena-nfv/catena/internal/service"
 )
 
@@ -16,10 +17,11 @@ const (
 	outPort       = 2
 	scope         = 1
 	chainNumber   = 1
+	floodGroup    = 1
 )
 
-// load is what a chain is measured with.
-type load struct {
+// workloadOf is what a chain is measured with.
+type workloadOf struct {
 	classifiers []classifier
 	rules       map[string][]service.Rule // by NF
 	cases       []traffic
@@ -36,14 +38,16 @@ type classifier struct {
 type chain struct {
 	name    string // of the program in the object, too
 	request string
+	hook    ebpf.Target
 	file    string // in bench/reference
-	load    func() (load, error)
+	load    func() (workloadOf, error)
 }
 
 func chains() []chain {
 	return []chain{
-		{"sfc1", workload.SFC1, "sfc1_xdp.c", forSFC1},
-		{"sfc2", workload.SFC2, "sfc2_xdp.c", forSFC2},
+		{"sfc1", workload.SFC1, ebpf.XDP, "sfc1_xdp.c", forSFC1},
+		{"sfc2", workload.SFC2, ebpf.XDP, "sfc2_xdp.c", forSFC2},
+		{"sfc3", workload.SFC3, ebpf.TC, "sfc3_tc.c", forSFC3},
 	}
 }
 
@@ -53,7 +57,7 @@ type traffic struct {
 	packet packet
 	// drop tells that the chain drops it.
 	drop bool
-	// part is its part of the mix.
+	// part is its part of the mix; packets that have none are not measured, only compared.
 	part float64
 }
 
@@ -103,10 +107,10 @@ func flowPacket(f workload.Flow) packet {
 	}
 }
 
-func forSFC1() (load, error) {
+func forSFC1() (workloadOf, error) {
 	f := workload.DefaultFlow()
 	port := strconv.Itoa(int(f.Service))
-	w := load{classifiers: []classifier{
+	w := workloadOf{classifiers: []classifier{
 		{inPort, map[string]string{"protocol": "tcp", "dst_port": port}, 1},
 		{outPort, map[string]string{"protocol": "tcp", "src_port": port}, 1},
 	}}
@@ -132,11 +136,11 @@ func forSFC1() (load, error) {
 
 // forSFC2 balances the flow between two addresses, each of which is a service whose members all have the other one: so
 // the destination, too, is rewritten by every run.
-func forSFC2() (load, error) {
+func forSFC2() (workloadOf, error) {
 	f := workload.DefaultFlow()
 	twin := f.Server.Next()
 	port := strconv.Itoa(int(f.Service))
-	w := load{classifiers: []classifier{
+	w := workloadOf{classifiers: []classifier{
 		{inPort, map[string]string{"protocol": "tcp", "dst_port": port, "src_port": "40000"}, 1},
 		{inPort, map[string]string{"protocol": "tcp", "dst_port": port, "src_port": "40001"}, 2},
 		{outPort, map[string]string{"protocol": "tcp", "src_port": port}, 1},
@@ -145,19 +149,7 @@ func forSFC2() (load, error) {
 	if w.rules, err = rulesOf(f, []string{"LB", "L3fwd", "Firewall", "NAT"}, f.Server, twin); err != nil {
 		return w, err
 	}
-	for _, r := range w.rules["LB"] {
-		if r.Table == "members" && r.Match["group"] == "1" {
-			r.Params["addr"] = twin.String()
-		}
-		if r.Table == "members" && r.Match["group"] == "2" {
-			r.Params["addr"] = f.Server.String()
-		}
-	}
-	for _, r := range w.rules["L3fwd"] {
-		if r.Match["dst_addr"] == f.Server.String()+"/32" {
-			r.Match["dst_addr"] = netip.PrefixFrom(f.Server, 31).Masked().String()
-		}
-	}
+	balanceTwins(f, w)
 	pass := flowPacket(f)
 	second, blocked, other, unclaimed := pass, pass, pass, pass
 	second.srcPort = 40001
@@ -170,6 +162,52 @@ func forSFC2() (load, error) {
 		{name: "dropped by the firewall", packet: blocked, drop: true, part: 0.1},
 		{name: "all NFs miss", packet: other, part: 0.05},
 		{name: "in no chain", packet: unclaimed, part: 0.05},
+	}
+	return w, nil
+}
+
+// balanceTwins makes the flow's service and the one beside it balance to each other's address, and routes both.
+func balanceTwins(f workload.Flow, w workloadOf) {
+	for _, r := range w.rules["LB"] {
+		if r.Table == "members" && r.Match["group"] == "1" {
+			r.Params["addr"] = f.Server.Next().String()
+		}
+		if r.Table == "members" && r.Match["group"] == "2" {
+			r.Params["addr"] = f.Server.String()
+		}
+	}
+	for _, r := range w.rules["L3fwd"] {
+		if r.Match["dst_addr"] == f.Server.String()+"/32" {
+			r.Match["dst_addr"] = netip.PrefixFrom(f.Server, 31).Masked().String()
+		}
+	}
+}
+
+// forSFC3 translates and balances as the others do. What L2fwd says of a packet L3fwd overrules, but for what floods.
+func forSFC3() (workloadOf, error) {
+	f := workload.DefaultFlow()
+	port := strconv.Itoa(int(f.Service))
+	w := workloadOf{classifiers: []classifier{
+		{inPort, map[string]string{"protocol": "tcp", "dst_port": port}, 1},
+		{outPort, map[string]string{"protocol": "tcp", "src_port": port}, 1},
+	}}
+	var err error
+	if w.rules, err = rulesOf(f, []string{"NAT", "L2fwd", "LB", "L3fwd", "Firewall"}, f.Server, f.Server.Next()); err != nil {
+		return w, err
+	}
+	balanceTwins(f, w)
+	pass := flowPacket(f)
+	blocked, other, unclaimed, flooded := pass, pass, pass, pass
+	blocked.src = netip.MustParseAddr("198.18.7.9")
+	other.src, other.dst = netip.MustParseAddr("10.0.1.250"), netip.MustParseAddr("10.0.2.250")
+	unclaimed.dstPort = f.Service + 1
+	flooded.dstMAC = service.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+	w.cases = []traffic{
+		{name: "passes all, translated, balanced, routed", packet: pass, part: 0.8},
+		{name: "dropped by the firewall", packet: blocked, drop: true, part: 0.1},
+		{name: "all NFs miss", packet: other, part: 0.05},
+		{name: "in no chain", packet: unclaimed, part: 0.05},
+		{name: "flooded", packet: flooded, drop: true}, // copies leave; what is left is dropped
 	}
 	return w, nil
 }

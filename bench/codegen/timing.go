@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"time"
-
-	cebpf "github.com/cilium/ebpf"
 )
 
 // repeat is how often the kernel runs a program on one copy of a packet. Each run sees what the one before left:
@@ -20,15 +18,15 @@ const (
 const burst = 8
 
 // timed runs programs on a packet for a while, in turns, and returns nanoseconds a packet for each.
-func timed(ctx context.Context, progs []*cebpf.Program, frame []byte, span time.Duration) ([]float64, error) {
-	calls := make([][]float64, len(progs))
+func timed(ctx context.Context, subjects []*subject, frame []byte, span time.Duration) ([]float64, error) {
+	calls := make([][]float64, len(subjects))
 	for start := time.Now(); time.Since(start) < span || len(calls[0]) < 4*burst; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		for i, p := range progs {
+		for i, s := range subjects {
 			for range burst {
-				_, took, err := p.Benchmark(frame, repeat, nil)
+				_, took, err := s.prog.Benchmark(frame, repeat, nil)
 				if err != nil {
 					return nil, err
 				}
@@ -36,7 +34,7 @@ func timed(ctx context.Context, progs []*cebpf.Program, frame []byte, span time.
 			}
 		}
 	}
-	out := make([]float64, len(progs))
+	out := make([]float64, len(subjects))
 	for i, c := range calls {
 		out[i] = quiet(c)
 	}

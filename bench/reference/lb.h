@@ -7,6 +7,9 @@ struct service {
 	u32 scope;
 };
 
+/* The first eight bytes of it. */
+#define SERVICE(addr, port, proto) ((u64)(addr) | (u64)(port) << 32 | (u64)(proto) << 48)
+
 struct balance {
 	u16 group, members;
 };
@@ -61,22 +64,22 @@ static __always_inline u32 crc(const struct five *k)
 
 static __always_inline void do_lb(struct packet *p)
 {
-	struct service to = { p->k.dst, p->k.ports >> 16, p->k.proto, 0, p->scope };
+	u64 to[2] = { SERVICE(p->k.dst, p->k.ports >> 16, p->k.proto), p->scope };
 	struct balance *balance;
 	u32 *addr;
 
-	balance = bpf_map_lookup_elem(&lb_services, &to);
+	balance = bpf_map_lookup_elem(&lb_services, to);
 	if (balance) {
 		u32 members = balance->members;
-		struct member m = { balance->group, members ? crc(&p->k) % members : 0, p->scope };
+		u64 m = (u64)p->scope << 32 | (members ? crc(&p->k) % members : 0) << 16 | balance->group; /* struct member */
 
 		addr = bpf_map_lookup_elem(&lb_members, &m);
 		if (addr)
 			set_destination(p, *addr);
 	} else {
-		struct service from = { p->k.src, p->k.ports, p->k.proto, 0, p->scope };
+		u64 from[2] = { SERVICE(p->k.src, p->k.ports & 0xffff, p->k.proto), p->scope };
 
-		addr = bpf_map_lookup_elem(&lb_replies, &from);
+		addr = bpf_map_lookup_elem(&lb_replies, from);
 		if (addr)
 			set_source(p, *addr);
 	}

@@ -14,6 +14,10 @@ typedef __u16 u16;
 typedef __u32 u32;
 typedef __u64 u64;
 
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "keys are put together for little endian"
+#endif
+
 #ifdef HOOK_TC
 typedef struct __sk_buff ctx_t;
 #define DROP 2 /* TC_ACT_SHOT */
@@ -45,7 +49,8 @@ struct {
 	__type(value, u32); /* ifindex */
 } ports_out SEC(".maps");
 
-/* The key of classifier and firewall. Addresses and ports as in the packet. */
+/* The key of classifier and firewall. Addresses and ports as in the packet. A packet has ones for the mask's number,
+ * so that a mask brings its number into the key: a store of it alone would be one that the map's reads wait for. */
 struct five {
 	u32 src, dst;
 	u32 ports; /* source port, destination port */
@@ -189,7 +194,6 @@ static __always_inline const struct classifier_value *classify(const struct five
 		struct five t __attribute__((aligned(8)));
 
 		mask_five(&t, k, &m[i].key);
-		t.mask = m[i].id;
 		v = bpf_map_lookup_elem(&classifier, &t);
 		if (v && v->priority > priority) {
 			priority = v->priority;
@@ -210,7 +214,6 @@ static __always_inline const struct rule_value *firewall_rule(const struct five 
 		struct five t __attribute__((aligned(8)));
 
 		mask_five(&t, k, &m[i].key);
-		t.mask = m[i].id;
 		v = bpf_map_lookup_elem(&firewall, &t);
 		if (v && v->priority > priority) {
 			priority = v->priority;
@@ -279,7 +282,8 @@ static __always_inline int parse(ctx_t *ctx, struct packet *p)
 		return -1;
 	p->port = *port;
 	p->k.scope = *port;
-	if (unlikely(p->eth->h_proto != bpf_htons(ETH_P_IP)))
+	p->k.mask = 0xff;
+	if (unlikely(((u16 *)data)[6] != bpf_htons(ETH_P_IP)))
 		return 0;
 #ifdef HOOK_TC
 	if (unlikely(ctx->vlan_present))
@@ -344,7 +348,7 @@ static __always_inline int do_firewall(struct packet *p)
 
 static __always_inline void do_nat(struct packet *p)
 {
-	struct scoped from = { p->k.src, p->scope }, to = { p->k.dst, p->scope };
+	u64 from = (u64)p->scope << 32 | p->k.src, to = (u64)p->scope << 32 | p->k.dst; /* struct scoped */
 	u32 *addr;
 
 	addr = bpf_map_lookup_elem(&nat_source, &from);
@@ -358,24 +362,27 @@ static __always_inline void do_nat(struct packet *p)
 /* do_l3fwd tells whether the packet is to be dropped. */
 static __always_inline int do_l3fwd(struct packet *p)
 {
-	struct prefix key = { 64, p->scope, p->k.src };
+	u64 words[2] = { 64ULL << 32, (u64)p->k.src << 32 | p->scope };
+	void *key = (u32 *)words + 1; /* struct prefix, its data in one word */
 	struct route *route;
 	u32 *drop;
 
 	if (unlikely(p->ttl <= 1))
 		return 1;
-	drop = bpf_map_lookup_elem(&l3fwd_sources, &key);
+	drop = bpf_map_lookup_elem(&l3fwd_sources, key);
 	if (unlikely(drop && *drop))
 		return 1;
-	key.addr = p->k.dst;
-	route = bpf_map_lookup_elem(&l3fwd_routes, &key);
+	words[1] = (u64)p->k.dst << 32 | p->scope;
+	route = bpf_map_lookup_elem(&l3fwd_routes, key);
 	if (unlikely(!route))
 		return 0;
 	if (unlikely(route->action == 2))
 		return 1;
 	if (likely(route->action == 1)) {
 		p->egress = route->port;
-		__builtin_memcpy(p->eth, route->dst_mac, 12);
+		((u32 *)p->eth)[0] = ((u32 *)route->dst_mac)[0];
+		((u32 *)p->eth)[1] = ((u32 *)route->dst_mac)[1];
+		((u32 *)p->eth)[2] = ((u32 *)route->dst_mac)[2];
 		p->ip->ttl = p->ttl - 1;
 		p->hop = (u16)~bpf_htons(0x0100);
 	}

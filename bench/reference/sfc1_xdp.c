@@ -79,7 +79,6 @@ static __always_inline const struct rule_value *signature(const struct ids_key *
 
 		mask_five(&t.five, &k->five, &m[i].key.five);
 		*(u32 *)&t.ttl = *(const u32 *)&k->ttl & *(const u32 *)&m[i].key.ttl;
-		t.five.mask = m[i].id;
 		v = bpf_map_lookup_elem(&ids, &t);
 		if (v && v->priority > priority) {
 			priority = v->priority;

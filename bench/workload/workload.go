@@ -45,6 +45,8 @@ func Of(nf string, f Flow) ([]service.Rule, error) {
 		return firewall(f), nil
 	case "NAT":
 		return nat(f), nil
+	case "L2fwd":
+		return l2fwd(f), nil
 	case "L3fwd":
 		return l3fwd(f), nil
 	case "LB":
@@ -114,6 +116,21 @@ func nat(f Flow) []service.Rule {
 
 // Translated is the address that the client's packets have behind the NAT.
 func Translated() netip.Addr { return netip.AddrFrom4([4]byte{198, 51, 100, 1}) }
+
+// l2fwd returns stations, the flow's two hosts among them, and floods what goes to all.
+func l2fwd(f Flow) []service.Rule {
+	forward := func(to service.MAC, port uint32) service.Rule {
+		return rule("L2fwd", "addresses", "forward", 0, fields{"dst_addr": to.String()}, fields{"port": strconv.Itoa(int(port))})
+	}
+	out := []service.Rule{
+		rule("L2fwd", "addresses", "flood", 0, fields{"dst_addr": "ff:ff:ff:ff:ff:ff"}, fields{"group": "1"}),
+		forward(f.ClientMAC, f.ClientPort), forward(f.ServerMAC, f.ServerPort),
+	}
+	for i := len(out); i < Rules; i++ {
+		out = append(out, forward(service.MAC{2, 0xbe, 1, 0, 0, byte(i)}, f.ClientPort))
+	}
+	return out
+}
 
 // l3fwd returns routes of several prefix lengths, and the two hosts'.
 func l3fwd(f Flow) []service.Rule {

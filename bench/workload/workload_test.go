@@ -14,7 +14,7 @@ import (
 // TestRules checks the number of rules of each NF, and that no two have the same match.
 func TestRules(t *testing.T) {
 	f := DefaultFlow()
-	for nf, want := range map[string]int{"IDS": Rules, "Firewall": Rules, "NAT": 2 * Rules, "L3fwd": Rules, "LB": Rules} {
+	for nf, want := range map[string]int{"IDS": Rules, "Firewall": Rules, "NAT": 2 * Rules, "L2fwd": Rules, "L3fwd": Rules, "LB": Rules} {
 		rules, err := Of(nf, f)
 		if err != nil {
 			t.Fatal(err)
