@@ -134,6 +134,11 @@ func (u *unifier) program(name string, p *ir.Program) *mapping {
 			u.mapNamed(name, t, m)
 		}
 	}
+	for _, n := range p.Newtypes {
+		if !slices.ContainsFunc(u.out.Newtypes, func(have *ir.Newtype) bool { return have.Name == n.Name }) {
+			u.out.Newtypes = append(u.out.Newtypes, n)
+		}
+	}
 	for _, f := range added {
 		u.addHeader(name, f, m)
 	}

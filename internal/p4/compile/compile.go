@@ -10,6 +10,7 @@ import (
 
 	"github.com/catena-nfv/catena/internal/p4/diag"
 	"github.com/catena-nfv/catena/internal/p4/ir"
+	"github.com/catena-nfv/catena/internal/p4/p4info"
 	"github.com/catena-nfv/catena/internal/p4/syntax"
 	"github.com/catena-nfv/catena/internal/p4/types"
 )
@@ -86,5 +87,12 @@ func lower(prog *syntax.Program, diags diag.List) (*ir.Program, diag.List) {
 	}
 	p, more := types.Lower(info)
 	diags.Append(more)
+	if p != nil {
+		more = p4info.Check(p)
+		diags.Append(more)
+		if more.HasErrors() {
+			p = nil
+		}
+	}
 	return p, diags
 }

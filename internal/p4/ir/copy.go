@@ -364,6 +364,7 @@ func Copy(p *Program) *Program {
 	n.Headers = append([]*Header(nil), p.Headers...)
 	n.Unions = append([]*Union(nil), p.Unions...)
 	n.Structs = append([]*Struct(nil), p.Structs...)
+	n.Newtypes = append([]*Newtype(nil), p.Newtypes...)
 	n.Errors = append([]string(nil), p.Errors...)
 	n.Hdr, n.Meta, n.Std = c.CopyVar(p.Hdr), c.CopyVar(p.Meta), c.CopyVar(p.Std)
 	n.Parser = c.CopyParser(p.Parser)

@@ -17,6 +17,7 @@ type Program struct {
 	Headers  []*Header
 	Unions   []*Union
 	Structs  []*Struct
+	Newtypes []*Newtype
 	Errors   []string // core.p4's first; a value of ErrorType is a position here
 
 	// The per-packet state that v1model hands from block to block.
@@ -43,6 +44,15 @@ type Var struct {
 	TypeName    string // the newtype of an action parameter, or ""
 	Annotations Annotations
 	Span        diag.Span
+}
+
+// PlaneName is the name of an action's parameter to the control plane: its @name, or its
+// own.
+func (v *Var) PlaneName() string {
+	if a, ok := v.Annotations.Get("name"); ok && len(a.Args) == 1 {
+		return a.Args[0]
+	}
+	return v.Name
 }
 
 // Parser is the parser block.
@@ -243,6 +253,7 @@ type Instance struct {
 	FullName    string // control-plane name
 	Size        int    // entries; of an indirect counter, meter, register, profile, flow_state
 	Elem        Type   // of a register's entry; of a digest the struct; of a meter the result; of a flow_state the value
+	TypeName    string // the newtype of Elem, or ""
 	Key         []int  // of a flow_state: the widths of its key's scalars
 	IndexWidth  int    // of an indirect counter, meter or register, bits
 	Unit        string // of counters and meters: packets, bytes, packets_and_bytes
@@ -257,7 +268,27 @@ type Annotation struct {
 	Name string
 	Body string   // the text between the brackets, tokens separated by one space
 	Args []string // the expressions, evaluated: numbers in decimal, strings unquoted
-	Span diag.Span
+	// Structured says that the brackets are [ ]; Values is then what they hold.
+	Structured bool
+	Values     []AnnotationValue
+	Span       diag.Span
+}
+
+// AnnotationValue is an entry of a structured annotation.
+type AnnotationValue struct {
+	Key   string // "" in a list of expressions
+	Value any    // *big.Int, string or bool
+}
+
+// Text is the annotation as P4 writes it.
+func (a Annotation) Text() string {
+	switch {
+	case a.Structured:
+		return "@" + a.Name + "[" + a.Body + "]"
+	case a.Body != "":
+		return "@" + a.Name + "(" + a.Body + ")"
+	}
+	return "@" + a.Name
 }
 
 // Annotations are in the order written.

@@ -54,6 +54,16 @@ type SerMember struct {
 	Value *Const
 }
 
+// Newtype is what `type T Name` declares. It is no Type: values have its representation;
+// what the control plane names by it has a TypeName.
+type Newtype struct {
+	Name        string
+	Type        Type   // its representation
+	TypeName    string // the newtype that it was made of, or ""
+	Annotations Annotations
+	Span        diag.Span
+}
+
 // Field is a field of a header, union or struct.
 type Field struct {
 	Name        string

@@ -1,6 +1,7 @@
 package p4info
 
 import (
+	"math/big"
 	"regexp"
 	"strings"
 
@@ -9,8 +10,8 @@ import (
 	"github.com/catena-nfv/catena/internal/p4/ir"
 )
 
-// annotations gives annotations as P4 writes them, without those that have a field of
-// their own: @name, @id, @brief and @description.
+// annotations gives unstructured annotations as P4 writes them, without those that have a
+// field of their own: @name, @id, @brief and @description.
 func annotations(as ir.Annotations) []string {
 	var out []string
 	for _, a := range as {
@@ -18,13 +19,51 @@ func annotations(as ir.Annotations) []string {
 		case "name", "id", "brief", "description":
 			continue
 		}
-		text := "@" + a.Name
-		if a.Body != "" {
-			text += "(" + a.Body + ")"
+		if !a.Structured {
+			out = append(out, a.Text())
 		}
-		out = append(out, text)
 	}
 	return out
+}
+
+// structured gives the annotations with [ ], their values evaluated.
+func structured(as ir.Annotations) []*configv1.StructuredAnnotation {
+	var out []*configv1.StructuredAnnotation
+	for _, a := range as {
+		if !a.Structured {
+			continue
+		}
+		exprs, pairs := &configv1.ExpressionList{}, &configv1.KeyValuePairList{}
+		for _, v := range a.Values {
+			e := expression(v.Value)
+			if v.Key == "" {
+				exprs.Expressions = append(exprs.Expressions, e)
+			} else {
+				pairs.KvPairs = append(pairs.KvPairs, &configv1.KeyValuePair{Key: v.Key, Value: e})
+			}
+		}
+		s := &configv1.StructuredAnnotation{Name: a.Name, Body: &configv1.StructuredAnnotation_ExpressionList{ExpressionList: exprs}}
+		if len(pairs.KvPairs) > 0 {
+			s.Body = &configv1.StructuredAnnotation_KvPairList{KvPairList: pairs}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// expression is a value of an annotation; a number beyond 64 bits is given as text.
+func expression(v any) *configv1.Expression {
+	switch v := v.(type) {
+	case bool:
+		return &configv1.Expression{Value: &configv1.Expression_BoolValue{BoolValue: v}}
+	case *big.Int:
+		if v.IsInt64() {
+			return &configv1.Expression{Value: &configv1.Expression_Int64Value{Int64Value: v.Int64()}}
+		}
+		return &configv1.Expression{Value: &configv1.Expression_StringValue{StringValue: v.String()}}
+	}
+	s, _ := v.(string)
+	return &configv1.Expression{Value: &configv1.Expression_StringValue{StringValue: s}}
 }
 
 func text(as ir.Annotations, name string) string {
@@ -73,5 +112,6 @@ func (b *builder) packageInfo() {
 			info.Annotations = append(info.Annotations, t)
 		}
 	}
+	info.StructuredAnnotations = structured(b.prog.Annotations)
 	b.info.PkgInfo = info
 }

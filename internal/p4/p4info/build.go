@@ -4,32 +4,45 @@ package p4info
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
+	"github.com/catena-nfv/catena/internal/p4/diag"
 	"github.com/catena-nfv/catena/internal/p4/ir"
 	"github.com/catena-nfv/catena/internal/p4/target"
 )
 
 // builder makes the P4Info of one program.
 type builder struct {
-	prog *ir.Program
-	sym  *symbols
-	info *configv1.P4Info
-	done map[symbol]bool
-	errs []error
+	prog  *ir.Program
+	sym   *symbols
+	info  *configv1.P4Info
+	done  map[symbol]bool
+	diags diag.List
 }
 
 // Build returns the P4Info of a program. Objects annotated @hidden are left out. An
 // error names the object whose @id is wrong.
 func Build(p *ir.Program) (*configv1.P4Info, error) {
+	info, diags := build(p)
+	var errs []error
+	for _, d := range diags {
+		errs = append(errs, errors.New(d.Message))
+	}
+	return info, errors.Join(errs...)
+}
+
+// Check says what is wrong with the ids that a program gives to its objects.
+func Check(p *ir.Program) diag.List {
+	_, diags := build(p)
+	return diags
+}
+
+func build(p *ir.Program) (*configv1.P4Info, diag.List) {
 	b := &builder{prog: p, sym: newSymbols(), info: &configv1.P4Info{}, done: map[symbol]bool{}}
 	b.collect()
-	if err := b.sym.assign(); err != nil {
-		return nil, err
-	}
+	b.sym.assign()
 	b.packageInfo()
 	for _, c := range controls(p) {
 		for _, t := range c.Tables {
@@ -54,7 +67,7 @@ func Build(p *ir.Program) (*configv1.P4Info, error) {
 			b.valueSet(v)
 		}
 	}
-	return b.info, errors.Join(b.errs...)
+	return b.info, append(b.sym.diags, b.diags...)
 }
 
 func controls(p *ir.Program) []*ir.Control {
@@ -122,7 +135,7 @@ func (b *builder) first(kind configv1.P4Ids_Prefix, name string) bool {
 func (b *builder) preamble(kind configv1.P4Ids_Prefix, name string, as ir.Annotations) *configv1.Preamble {
 	return &configv1.Preamble{
 		Id: b.sym.id(kind, name), Name: name, Alias: b.sym.alias(name),
-		Annotations: annotations(as), Doc: documentation(as),
+		Annotations: annotations(as), StructuredAnnotations: structured(as), Doc: documentation(as),
 	}
 }
 
@@ -140,7 +153,7 @@ func (b *builder) table(t *ir.Table) {
 		out.Size = 1024 // what the public compiler takes when the program says nothing
 	}
 	for _, ta := range t.Actions {
-		ref := &configv1.ActionRef{Id: b.sym.id(configv1.P4Ids_ACTION, ta.Action.FullName), Annotations: annotations(ta.Annotations)}
+		ref := &configv1.ActionRef{Id: b.sym.id(configv1.P4Ids_ACTION, ta.Action.FullName), Annotations: annotations(ta.Annotations), StructuredAnnotations: structured(ta.Annotations)}
 		switch {
 		case ta.TableOnly:
 			ref.Scope = configv1.ActionRef_TABLE_ONLY
@@ -184,12 +197,7 @@ func canonical(v []byte) []byte {
 }
 
 func (b *builder) ids(owner string, as []ir.Annotations) []uint32 {
-	ids, err := fieldIDs(owner, as)
-	if err != nil {
-		b.errs = append(b.errs, err)
-		return make([]uint32, len(as))
-	}
-	return ids
+	return fieldIDs(owner, as, &b.diags)
 }
 
 func paramAnnotations(a *ir.Action) []ir.Annotations {
@@ -223,9 +231,9 @@ func (b *builder) matchFields(t *ir.Table) []*configv1.MatchField {
 
 func (b *builder) matchField(k *ir.Key, id uint32) *configv1.MatchField {
 	return &configv1.MatchField{
-		Id: id, Name: k.Name, Bitwidth: bitwidth(k.Type),
+		Id: id, Name: k.Name, Bitwidth: b.width(k.Type, k.TypeName),
 		Match:       &configv1.MatchField_MatchType_{MatchType: matchTypes[k.Match]},
-		Annotations: annotations(k.Annotations), Doc: documentation(k.Annotations),
+		Annotations: annotations(k.Annotations), StructuredAnnotations: structured(k.Annotations), Doc: documentation(k.Annotations),
 		TypeName: b.typeName(k.Type, k.TypeName),
 	}
 }
@@ -238,8 +246,8 @@ func (b *builder) action(a *ir.Action) {
 	ids := b.ids(a.FullName, paramAnnotations(a))
 	for i, p := range a.Params {
 		out.Params = append(out.Params, &configv1.Action_Param{
-			Id: ids[i], Name: p.Name, Bitwidth: bitwidth(p.Type),
-			Annotations: annotations(p.Annotations), Doc: documentation(p.Annotations),
+			Id: ids[i], Name: p.PlaneName(), Bitwidth: b.width(p.Type, p.TypeName),
+			Annotations: annotations(p.Annotations), StructuredAnnotations: structured(p.Annotations), Doc: documentation(p.Annotations),
 			TypeName: b.typeName(p.Type, p.TypeName),
 		})
 	}
@@ -274,7 +282,7 @@ func (b *builder) controllerHeader(h *ir.Header) {
 		return
 	}
 	if len(a.Args) != 1 {
-		b.errs = append(b.errs, fmt.Errorf("header %s: @controller_header needs a name", h.Name))
+		b.diags.Errorf(a.Span, CodeID, "header %s: @controller_header needs a name", h.Name)
 		return
 	}
 	pre := b.preamble(configv1.P4Ids_CONTROLLER_HEADER, h.Name, h.Annotations)
@@ -290,8 +298,8 @@ func (b *builder) controllerHeader(h *ir.Header) {
 			continue
 		}
 		out.Metadata = append(out.Metadata, &configv1.ControllerPacketMetadata_Metadata{
-			Id: ids[i], Name: f.Name, Bitwidth: bitwidth(f.Type),
-			Annotations: annotations(f.Annotations), TypeName: b.typeName(f.Type, f.TypeName),
+			Id: ids[i], Name: f.Name, Bitwidth: b.width(f.Type, f.TypeName),
+			Annotations: annotations(f.Annotations), StructuredAnnotations: structured(f.Annotations), TypeName: b.typeName(f.Type, f.TypeName),
 		})
 	}
 	b.info.ControllerPacketMetadata = append(b.info.ControllerPacketMetadata, out)

@@ -46,7 +46,7 @@ func (b *builder) instance(i *ir.Instance) {
 		}
 	case ir.KindRegister:
 		b.info.Registers = append(b.info.Registers, &configv1.Register{
-			Preamble: pre, TypeSpec: b.typeSpec(i.Elem, ""), Size: int32(i.Size)})
+			Preamble: pre, TypeSpec: b.typeSpec(i.Elem, i.TypeName), Size: int32(i.Size)})
 	case ir.KindDigest:
 		b.info.Digests = append(b.info.Digests, &configv1.Digest{
 			Preamble: pre, TypeSpec: b.typeSpec(i.Elem, "")})

@@ -1,7 +1,6 @@
 package p4info
 
 import (
-	"errors"
 	"fmt"
 	"sort"
 	"strconv"
@@ -9,8 +8,12 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
+	"github.com/catena-nfv/catena/internal/p4/diag"
 	"github.com/catena-nfv/catena/internal/p4/ir"
 )
+
+// CodeID is the code of diagnostics about @id and @controller_header.
+const CodeID diag.Code = "p4info/id"
 
 // nameHash is Bob Jenkins' one-at-a-time hash, with which the public compiler makes
 // ids of names.
@@ -39,7 +42,7 @@ type symbols struct {
 	ids   map[symbol]uint32 // 0: not yet assigned
 	taken map[uint32]symbol
 	tails map[string]map[string]bool // names by their suffix
-	errs  []error
+	diags diag.List
 }
 
 func newSymbols() *symbols {
@@ -65,16 +68,16 @@ func (s *symbols) add(kind configv1.P4Ids_Prefix, name string, as ir.Annotations
 	}
 	id, err := idOf(a)
 	if err != nil {
-		s.errs = append(s.errs, fmt.Errorf("%s: %w", name, err))
+		s.diags.Errorf(a.Span, CodeID, "%s: %v", name, err)
 		return
 	}
 	if prefix := id >> 24; prefix != 0 && prefix != uint32(kind) {
-		s.errs = append(s.errs, fmt.Errorf("%s: @id 0x%08x has the prefix of another kind; leave the prefix out", name, id))
+		s.diags.Errorf(a.Span, CodeID, "%s: @id 0x%08x has the prefix of another kind; leave the prefix out", name, id)
 		return
 	}
 	id |= uint32(kind) << 24
 	if other, ok := s.taken[id]; ok {
-		s.errs = append(s.errs, fmt.Errorf("%s: @id 0x%08x is that of %s, too", name, id, other.name))
+		s.diags.Errorf(a.Span, CodeID, "%s: @id 0x%08x is that of %s, too", name, id, other.name)
 		return
 	}
 	s.ids[sym], s.taken[id] = id, sym
@@ -87,7 +90,7 @@ func idOf(a ir.Annotation) (uint32, error) {
 	}
 	n, err := strconv.ParseUint(text, 0, 32)
 	if err != nil || n == 0 {
-		return 0, fmt.Errorf("@id(%s) is not a number between 1 and 2^32-1", a.Body)
+		return 0, fmt.Errorf("%s is not a number between 1 and 2^32-1", a.Text())
 	}
 	return uint32(n), nil
 }
@@ -105,7 +108,7 @@ func suffixes(name string) []string {
 // assign gives an id to each name that has none: the kind in the upper byte and the
 // name's hash below. A taken id is avoided by counting up, the names of a kind being
 // taken in alphabetical order.
-func (s *symbols) assign() error {
+func (s *symbols) assign() {
 	var todo []symbol
 	for sym, id := range s.ids {
 		if id == 0 {
@@ -127,7 +130,6 @@ func (s *symbols) assign() error {
 			}
 		}
 	}
-	return errors.Join(s.errs...)
 }
 
 func (s *symbols) id(kind configv1.P4Ids_Prefix, name string) uint32 {
@@ -146,7 +148,7 @@ func (s *symbols) alias(name string) string {
 
 // fieldIDs numbers fields, parameters or keys: @id where given, else the place from
 // 1, passing over ids that are taken.
-func fieldIDs(owner string, as []ir.Annotations) ([]uint32, error) {
+func fieldIDs(owner string, as []ir.Annotations, diags *diag.List) []uint32 {
 	ids := make([]uint32, len(as))
 	taken := map[uint32]bool{}
 	for i, a := range as {
@@ -155,13 +157,14 @@ func fieldIDs(owner string, as []ir.Annotations) ([]uint32, error) {
 			continue
 		}
 		id, err := idOf(an)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", owner, err)
+		switch {
+		case err != nil:
+			diags.Errorf(an.Span, CodeID, "%s: %v", owner, err)
+		case taken[id]:
+			diags.Errorf(an.Span, CodeID, "%s: @id(%d) is used twice", owner, id)
+		default:
+			ids[i], taken[id] = id, true
 		}
-		if taken[id] {
-			return nil, fmt.Errorf("%s: @id(%d) is used twice", owner, id)
-		}
-		ids[i], taken[id] = id, true
 	}
 	next := uint32(1)
 	for i := range ids {
@@ -174,5 +177,5 @@ func fieldIDs(owner string, as []ir.Annotations) ([]uint32, error) {
 		}
 		ids[i], taken[next] = next, true
 	}
-	return ids, nil
+	return ids
 }

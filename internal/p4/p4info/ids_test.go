@@ -5,6 +5,7 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
+	"github.com/catena-nfv/catena/internal/p4/diag"
 	"github.com/catena-nfv/catena/internal/p4/ir"
 )
 
@@ -23,8 +24,8 @@ func TestKnownIDs(t *testing.T) {
 	for sym := range want {
 		s.add(sym.kind, sym.name, nil)
 	}
-	if err := s.assign(); err != nil {
-		t.Fatal(err)
+	if s.assign(); s.diags != nil {
+		t.Fatal(s.diags[0].Message)
 	}
 	for sym, id := range want {
 		if got := s.id(sym.kind, sym.name); got != id {
@@ -38,8 +39,8 @@ func TestFixedIDsAndCollisions(t *testing.T) {
 	h := nameHash("b") & 0xffffff
 	s.add(configv1.P4Ids_TABLE, "a", ir.Annotations{{Name: "id", Body: "x", Args: []string{itoa(h)}}})
 	s.add(configv1.P4Ids_TABLE, "b", nil)
-	if err := s.assign(); err != nil {
-		t.Fatal(err)
+	if s.assign(); s.diags != nil {
+		t.Fatal(s.diags[0].Message)
 	}
 	if got, want := s.id(configv1.P4Ids_TABLE, "a"), 2<<24|h; got != want {
 		t.Errorf("a: %#x, want %#x", got, want)
@@ -48,7 +49,7 @@ func TestFixedIDsAndCollisions(t *testing.T) {
 		t.Errorf("b: %#x, want %#x", got, want)
 	}
 	s.add(configv1.P4Ids_ACTION, "c", ir.Annotations{{Name: "id", Args: []string{"0x02000001"}}})
-	if err := s.assign(); err == nil {
+	if s.assign(); s.diags == nil {
 		t.Error("an @id with the prefix of another kind is accepted")
 	}
 }
@@ -75,16 +76,17 @@ func TestAlias(t *testing.T) {
 
 func TestFieldIDs(t *testing.T) {
 	id := func(n string) ir.Annotations { return ir.Annotations{{Name: "id", Args: []string{n}}} }
-	got, err := fieldIDs("t", []ir.Annotations{nil, id("1"), nil, id("7"), nil})
-	if err != nil {
-		t.Fatal(err)
+	var diags diag.List
+	got := fieldIDs("t", []ir.Annotations{nil, id("1"), nil, id("7"), nil}, &diags)
+	if diags != nil {
+		t.Fatal(diags[0].Message)
 	}
 	for i, want := range []uint32{2, 1, 3, 7, 4} {
 		if got[i] != want {
 			t.Fatalf("ids are %v", got)
 		}
 	}
-	if _, err := fieldIDs("t", []ir.Annotations{id("1"), id("1")}); err == nil {
+	if fieldIDs("t", []ir.Annotations{id("1"), id("1")}, &diags); diags == nil {
 		t.Error("an id used twice is accepted")
 	}
 }

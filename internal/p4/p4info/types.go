@@ -1,6 +1,9 @@
 package p4info
 
 import (
+	"regexp"
+	"strconv"
+
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
 	"github.com/catena-nfv/catena/internal/p4/ir"
@@ -16,6 +19,48 @@ func bitwidth(t ir.Type) int32 {
 	}
 	w, _ := ir.ScalarBits(t)
 	return int32(w)
+}
+
+// newtype finds the declaration of a newtype, or nil.
+func (b *builder) newtype(name string) *ir.Newtype {
+	for _, n := range b.prog.Newtypes {
+		if n.Name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// translated is the body of @p4runtime_translation: a URI and a number of bits, bit<W>
+// or string (P4Runtime 1.5, section 8.4.6).
+var translated = regexp.MustCompile(`^"([^"]*)" , (?:(\d+)|bit < (\d+) >|string)$`)
+
+// translation is what @p4runtime_translation of a newtype says, or nil.
+func translation(n *ir.Newtype) *configv1.P4NewTypeTranslation {
+	if n == nil {
+		return nil
+	}
+	a, _ := n.Annotations.Get("p4runtime_translation")
+	m := translated.FindStringSubmatch(a.Body)
+	if m == nil {
+		return nil
+	}
+	t := &configv1.P4NewTypeTranslation{Uri: m[1]}
+	if w, err := strconv.ParseInt(m[2]+m[3], 0, 32); err == nil {
+		t.SdnType = &configv1.P4NewTypeTranslation_SdnBitwidth{SdnBitwidth: int32(w)}
+		return t
+	}
+	t.SdnType = &configv1.P4NewTypeTranslation_SdnString_{SdnString: &configv1.P4NewTypeTranslation_SdnString{}}
+	return t
+}
+
+// width is the width that the control plane sees: of a translated newtype that of the
+// translation, 0 for strings.
+func (b *builder) width(t ir.Type, newtype string) int32 {
+	if tr := translation(b.newtype(newtype)); tr != nil {
+		return tr.GetSdnBitwidth()
+	}
+	return bitwidth(t)
 }
 
 // typeName names the user-defined type of a field and describes it in type_info; nil
@@ -52,8 +97,18 @@ func (b *builder) typeSpec(t ir.Type, newtype string) *configv1.P4DataTypeSpec {
 			ti.NewTypes = map[string]*configv1.P4NewTypeSpec{}
 		}
 		if ti.NewTypes[newtype] == nil {
-			ti.NewTypes[newtype] = &configv1.P4NewTypeSpec{
-				Representation: &configv1.P4NewTypeSpec_OriginalType{OriginalType: b.typeSpec(t, "")}}
+			spec := &configv1.P4NewTypeSpec{}
+			ti.NewTypes[newtype] = spec
+			decl := b.newtype(newtype)
+			if tr := translation(decl); tr != nil {
+				spec.Representation = &configv1.P4NewTypeSpec_TranslatedType{TranslatedType: tr}
+			} else {
+				under := ""
+				if decl != nil {
+					under = decl.TypeName
+				}
+				spec.Representation = &configv1.P4NewTypeSpec_OriginalType{OriginalType: b.typeSpec(t, under)}
+			}
 		}
 		return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_NewType{NewType: &configv1.P4NamedType{Name: newtype}}}
 	}

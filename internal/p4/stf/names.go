@@ -117,19 +117,19 @@ func call(t *ir.Table, a ActionCall) (*target.Action, error) {
 	for n, arg := range a.Args {
 		at := n
 		if arg.Name != "" {
-			at = slices.IndexFunc(decl.Params, func(v *ir.Var) bool { return v.Name == arg.Name })
+			at = slices.IndexFunc(decl.Params, func(v *ir.Var) bool { return v.PlaneName() == arg.Name })
 		}
 		if at < 0 || at >= len(decl.Params) {
 			return nil, fmt.Errorf("action %q has no parameter for %q", decl.FullName, strings.TrimPrefix(arg.Name+":"+arg.Value, ":"))
 		}
 		width, _ := ir.ScalarBits(decl.Params[at].Type)
 		if out.Params[at], err = number(arg.Value, width); err != nil {
-			return nil, fmt.Errorf("action %q: parameter %q: %w", decl.FullName, decl.Params[at].Name, err)
+			return nil, fmt.Errorf("action %q: parameter %q: %w", decl.FullName, decl.Params[at].PlaneName(), err)
 		}
 	}
 	for i, p := range decl.Params {
 		if out.Params[i] == nil {
-			return nil, fmt.Errorf("action %q: no value for parameter %q", decl.FullName, p.Name)
+			return nil, fmt.Errorf("action %q: no value for parameter %q", decl.FullName, p.PlaneName())
 		}
 	}
 	return out, nil

@@ -217,11 +217,11 @@ func CheckParams(decl *ir.Action, a Action) (Action, error) {
 	for i, p := range decl.Params {
 		width, ok := ir.ScalarBits(p.Type)
 		if !ok {
-			return a, fmt.Errorf("action %q: parameter %q of type %s: %w", a.Name, p.Name, p.Type, ErrUnsupported)
+			return a, fmt.Errorf("action %q: parameter %q of type %s: %w", a.Name, p.PlaneName(), p.Type, ErrUnsupported)
 		}
 		v, err := pad(a.Params[i], width)
 		if err != nil {
-			return a, fmt.Errorf("action %q: parameter %q: %w", a.Name, p.Name, err)
+			return a, fmt.Errorf("action %q: parameter %q: %w", a.Name, p.PlaneName(), err)
 		}
 		out.Params[i] = v
 	}

@@ -48,7 +48,9 @@ func (c *checker) annotations(as syntax.Annotations) {
 			}
 		case "field_list", "priority":
 			for _, e := range a.Exprs {
-				if t := c.value(e); !isBad(t) {
+				if _, ok := e.(*syntax.StringLit); ok {
+					c.errorf(e.Span(), CodeAnnotation, "@%s takes a number", a.Name.Text)
+				} else if t := c.value(e); !isBad(t) {
 					c.constant(e, "the argument of an annotation")
 				}
 			}

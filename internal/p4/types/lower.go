@@ -145,6 +145,11 @@ func (l *lowerer) program() {
 		insts[i] = l.packageArg(a, ci.sig.params[i].Name)
 	}
 	l.perPacket(insts[0])
+	for _, d := range l.info.program.Decls {
+		if s, ok := d.(*syntax.Struct); ok && s.Annots.Get("controller_header") != nil && len(s.TypeParams) == 0 {
+			l.types.lower(l.info.objs[s].typ) // the controller sees it, used or not
+		}
+	}
 	l.prog.Parser = l.mainParser(insts[0])
 	l.prog.VerifyChecksum = l.mainControl(insts[1], 2)
 	l.prog.Ingress = l.mainControl(insts[2], 3)
@@ -342,10 +347,30 @@ func (l *lowerer) annots(as syntax.Annotations) ir.Annotations {
 		}
 		if a.Body == syntax.BodyStructured {
 			n.Body = structuredBody(a)
+			n.Structured = true
+			for _, e := range a.Exprs {
+				n.Values = append(n.Values, ir.AnnotationValue{Value: plainValue(l.annotValue(e))})
+			}
+			for _, f := range a.Fields {
+				n.Values = append(n.Values, ir.AnnotationValue{Key: f.Name.Text, Value: plainValue(l.annotValue(f.Value))})
+			}
 		}
 		out = append(out, n)
 	}
 	return out
+}
+
+// plainValue is a value of an annotation as the IR has it.
+func plainValue(v Value) any {
+	switch v := v.(type) {
+	case IntVal:
+		return v.V
+	case StrVal:
+		return string(v)
+	case BoolVal:
+		return bool(v)
+	}
+	return nil
 }
 
 // annotValue evaluates an expression in an annotation. Those of unknown annotations

@@ -46,7 +46,7 @@ func (l *lowerer) externInstance(inst *instance, x *Extern, ci *callInfo, span d
 	case ir.KindRegister:
 		n.Size, n.IndexWidth = size(0), index(1)
 		t := l.subst(x.Args[0])
-		n.Elem = l.types.lower(t)
+		n.Elem, n.TypeName = l.types.lower(t), l.types.newtypeName(t)
 		if _, ok := ir.ScalarBits(n.Elem); !ok || resolved(t) == Int {
 			l.fail(span, CodeUnsupported, "register %s: v1model keeps numbers and bools in registers, not %s", inst.name, t)
 		}
@@ -203,6 +203,9 @@ func (l *lowerer) local(v *ir.Var) {
 func (l *lowerer) withDst(call *ir.Call, e syntax.Expr, span diag.Span) *operand {
 	t := ir.Type(&ir.Bits{Width: 32})
 	if !isDontCare(e) {
+		if b, ok := base(l.typ(e)).(*Bits); !ok || b.Signed {
+			l.fail(e.Span(), CodeExtern, "a meter's colour is a bit<W>, not %s", l.typ(e))
+		}
 		t = l.types.lower(l.typ(e))
 	}
 	call.Dst = l.outArg(e, t, span)

@@ -400,7 +400,7 @@ func (l *lowerer) setFields(name string, t Type, annots syntax.Annotations) []*i
 		}
 		return out
 	}
-	k := &ir.Key{Type: l.types.lower(t), TypeName: newtypeName(t), Match: ir.MatchExact, Name: name, Annotations: l.annots(annots)}
+	k := &ir.Key{Type: l.types.lower(t), TypeName: l.types.newtypeName(t), Match: ir.MatchExact, Name: name, Annotations: l.annots(annots)}
 	if a := annots.Get("match"); a != nil && len(a.Exprs) == 1 {
 		if m, ok := l.ev.value(a.Exprs[0]).(ErrVal); ok {
 			k.Match = ir.MatchKind(m)

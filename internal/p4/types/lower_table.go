@@ -76,7 +76,7 @@ func (l *lowerer) tableKeys(ti *tableInst) {
 			l.errorf(span, CodeNames, "a key that is computed has no name for the control plane; give it one: %s: %s @name(\"…\")", syntax.PrintExpr(k.elem.Expr), k.match)
 		}
 		key := &ir.Key{
-			Type: l.types.lower(t), TypeName: newtypeName(t), Match: ir.MatchKind(k.match),
+			Type: l.types.lower(t), TypeName: l.types.newtypeName(t), Match: ir.MatchKind(k.match),
 			Name: keyName(k.elem), Annotations: l.annots(k.elem.Annots), Span: span,
 		}
 		switch key.Match {
@@ -183,7 +183,7 @@ func (l *lowerer) action(inst *instance, a *tableAction) *ir.Action {
 				continue
 			}
 			t := resolved(p.Type)
-			v := &ir.Var{Name: p.Name, Type: l.types.lower(t), TypeName: newtypeName(t), Annotations: l.annots(p.Decl.Annots), Span: p.Decl.Name.Span()}
+			v := &ir.Var{Name: p.Name, Type: l.types.lower(t), TypeName: l.types.newtypeName(t), Annotations: l.annots(p.Decl.Annots), Span: p.Decl.Name.Span()}
 			x.Params = append(x.Params, v)
 			fr.vars[p.obj] = &operand{t: t, x: &ir.VarRef{Var: v, Span: v.Span}, lv: true}
 		}

@@ -2,6 +2,7 @@ package types
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -119,7 +120,7 @@ func (t *typeTable) declare(u Type) (ir.Type, int) {
 		if _, record := u.(*RecordLit); record {
 			name = names[i]
 		}
-		f := &ir.Field{Name: name, Type: t.lower(e), TypeName: newtypeName(e)}
+		f := &ir.Field{Name: name, Type: t.lower(e), TypeName: t.newtypeName(e)}
 		order = max(order, t.orderOf(f.Type))
 		s.Fields = append(s.Fields, f)
 	}
@@ -134,11 +135,21 @@ func (t *typeTable) orderOf(x ir.Type) int {
 	return t.order[x]
 }
 
-func newtypeName(t Type) string {
-	if n, ok := resolved(t).(*Newtype); ok {
-		return n.String()
+// newtypeName gives the name of a newtype, "" for other types, and lists it.
+func (t *typeTable) newtypeName(u Type) string {
+	n, ok := resolved(u).(*Newtype)
+	if !ok {
+		return ""
 	}
-	return ""
+	p := t.l.prog
+	if !slices.ContainsFunc(p.Newtypes, func(x *ir.Newtype) bool { return x.Name == n.String() }) {
+		x := &ir.Newtype{Name: n.String(), Type: t.lower(n), TypeName: t.newtypeName(n.Under)}
+		if n.Decl != nil {
+			x.Annotations, x.Span = t.l.annots(n.Decl.Annots), n.Decl.Name.Span()
+		}
+		p.Newtypes = append(p.Newtypes, x)
+	}
+	return n.String()
 }
 
 func (t *typeTable) structure(u *Struct) (ir.Type, int) {
@@ -169,7 +180,7 @@ func (t *typeTable) structure(u *Struct) (ir.Type, int) {
 }
 
 func (t *typeTable) field(name string, f *Field) *ir.Field {
-	return &ir.Field{Name: name, Type: t.lower(f.Type), TypeName: newtypeName(f.Type), Annotations: t.l.annots(f.Decl.Annots), Span: f.Decl.Name.Span()}
+	return &ir.Field{Name: name, Type: t.lower(f.Type), TypeName: t.newtypeName(f.Type), Annotations: t.l.annots(f.Decl.Annots), Span: f.Decl.Name.Span()}
 }
 
 // flatten gives the fields of a struct within a header.

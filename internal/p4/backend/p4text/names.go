@@ -98,11 +98,7 @@ func annotationText(as ir.Annotations) []string {
 		if a.Name == "name" {
 			continue
 		}
-		text := "@" + a.Name
-		if a.Body != "" {
-			text += "(" + a.Body + ")"
-		}
-		out = append(out, text)
+		out = append(out, a.Text())
 	}
 	return out
 }

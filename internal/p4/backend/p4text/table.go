@@ -123,8 +123,8 @@ func (pr *printer) action(block string, a *ir.Action, body []ir.Stmt) {
 	for _, v := range a.Params {
 		pr.vars[v] = inner.take(v.Name)
 		name := ""
-		if pr.vars[v] != v.Name {
-			name = fmt.Sprintf("@name(%q) ", v.Name)
+		if pr.vars[v] != v.PlaneName() {
+			name = fmt.Sprintf("@name(%q) ", v.PlaneName())
 		}
 		params = append(params, fmt.Sprintf("%s%s%s %s", inline(v.Annotations), name, pr.typ(v.Type), pr.vars[v]))
 	}
