@@ -33,10 +33,11 @@ type EntryContents struct {
 	Index uint32
 }
 
-// MaskContents is the number of a mask of a tuple space.
+// MaskContents is the number of a mask of a tuple space, and of its filter.
 type MaskContents struct {
 	Mask []byte
 	ID   uint32
+	Slot int
 }
 
 // SetContents is the members of a value set.
@@ -63,7 +64,7 @@ func (c *Control) Contents() *Contents {
 		}
 		if u, ok := t.engine.(*tuples); ok {
 			for _, m := range u.order() {
-				tc.Masks = append(tc.Masks, MaskContents{m.bytes, m.id})
+				tc.Masks = append(tc.Masks, MaskContents{m.bytes, m.id, m.slot})
 			}
 		}
 		out.Tables[name] = tc
@@ -162,6 +163,11 @@ func (c *Control) fillTable(t *table, old TableContents, known bool, kept func(s
 		if err := c.adopt(t, old); err != nil || t.spec.State == "" {
 			return err
 		}
+		if u, ok := t.engine.(*tuples); ok && !kept(ebpf.MapFilters) {
+			if err := u.putFilters(); err != nil {
+				return err
+			}
+		}
 		return c.putState(t)
 	}
 	if !t.spec.ConstDefault {
@@ -237,7 +243,7 @@ func (c *Control) adopt(t *table, old TableContents) error {
 	u, _ := t.engine.(*tuples)
 	if u != nil {
 		for _, m := range old.Masks {
-			u.masks[string(m.Mask)] = &tupleMask{id: m.ID, bytes: m.Mask, slots: map[string][]*stored{}, prios: map[int]int{}}
+			u.masks[string(m.Mask)] = newMask(m.ID, m.Slot, m.Mask)
 			u.next = max(u.next, m.ID+1)
 		}
 	}

@@ -58,7 +58,11 @@ func (c *Control) newTable(x *ebpf.Table) (*table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("table %q: %w", x.Name, err)
 	}
-	t.engine = newTuples(t, m, masks, func() error { return c.putState(t) })
+	filters, err := c.mapOf(ebpf.MapFilters)
+	if err != nil {
+		return nil, fmt.Errorf("table %q: %w", x.Name, err)
+	}
+	t.engine = newTuples(t, m, masks, filters, func() error { return c.putState(t) })
 	return t, nil
 }
 

@@ -75,6 +75,7 @@ func newFakeProgram(t *ebpf.Table) *fakeProgram {
 			p.maps[n] = newFake(1 << 20)
 		}
 	}
+	p.maps[ebpf.MapFilters] = newFake(1 << 20)
 	if t.State != "" {
 		p.maps[t.State].m[string(u32(0))] = make([]byte, stateSize(t))
 	}
@@ -143,6 +144,11 @@ func (p *fakeProgram) searchTuples(key []byte) []byte {
 		for j, b := range key {
 			tuple = append(tuple, b&m[8+j])
 		}
+		bit := p.spec.FilterBit(tuple)
+		word := uint32(p.spec.FilterAt) + binary.NativeEndian.Uint32(m[4:]) + bit/64
+		if f := p.maps[ebpf.MapFilters].m[string(u32(word))]; f == nil || binary.NativeEndian.Uint64(f)>>(bit%64)&1 == 0 {
+			continue
+		}
 		if v := p.maps[p.spec.Map].m[string(tuple)]; v != nil && (best == nil || prio(v) > prio(best)) {
 			best = v
 		}
@@ -159,7 +165,7 @@ func testTable(kind ebpf.TableKind, keys ...ebpf.Key) *ebpf.Table {
 		DefaultAction: ebpf.Call{Args: [][]byte{{0}}},
 	}
 	if kind == ebpf.KindTuples {
-		t.Masks = "t_masks"
+		t.Masks, t.FilterBits = "t_masks", 6 // so few that elements share bits
 		t.Value.Slots = append(t.Value.Slots, ebpf.Slot{Name: "priority", Width: 32, Offset: 4, Bytes: 4})
 	}
 	at := 0

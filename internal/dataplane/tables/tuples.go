@@ -2,6 +2,7 @@ package tables
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -25,6 +26,7 @@ type tuples struct {
 	t       *table
 	m       Map // elements
 	list    Map // masks, two generations
+	filters Map
 	putDone func() error
 
 	masks map[string]*tupleMask // by the mask's bytes
@@ -39,6 +41,7 @@ type tupleMask struct {
 	slots map[string][]*stored // by value: the entries, best first
 	prios map[int]int          // how many entries have a priority
 	best  int                  // the highest of prios
+	filter
 }
 
 // key is the key in the element map of a value under a mask, and of the mask's own bytes what is in the list.
@@ -104,8 +107,12 @@ func (m *tupleMask) count(prio, n int) bool {
 	return m.best != best
 }
 
-func newTuples(t *table, m, list Map, putDone func() error) *tuples {
-	return &tuples{t: t, m: m, list: list, putDone: putDone, masks: map[string]*tupleMask{}, next: 1}
+func newTuples(t *table, m, list, filters Map, putDone func() error) *tuples {
+	return &tuples{t: t, m: m, list: list, filters: filters, putDone: putDone, masks: map[string]*tupleMask{}, next: 1}
+}
+
+func newMask(id uint32, slot int, bytes []byte) *tupleMask {
+	return &tupleMask{id: id, bytes: bytes, slots: map[string][]*stored{}, prios: map[int]int{}, filter: newFilter(slot)}
 }
 
 // element is an entry's place in the tuple space.
@@ -183,17 +190,26 @@ func (u *tuples) insert(e *stored) error {
 func (u *tuples) add(el element, e *stored) error {
 	m := u.masks[string(el.mask)]
 	if m == nil {
-		m = &tupleMask{id: u.free(), bytes: el.mask, slots: map[string][]*stored{}, prios: map[int]int{}}
+		m = newMask(u.free(), u.freeSlot(), el.mask)
 		u.masks[string(el.mask)] = m
 		u.stale = true
 	}
 	list := append(append([]*stored(nil), m.slots[string(el.value)]...), e)
 	sort.SliceStable(list, func(i, j int) bool { return u.better(list[i], list[j]) })
+	key := u.key(m, el.value)
+	if len(list) == 1 {
+		// Before the element is there, since packets ask the filter first.
+		if err := u.note(m, key); err != nil {
+			u.forget(m)
+			return err
+		}
+	}
 	if list[0] == e {
-		if err := full(u.m.Put(u.key(m, el.value), e.value)); err != nil {
-			if len(m.slots) == 0 {
-				delete(u.masks, string(m.bytes))
+		if err := full(u.m.Put(key, e.value)); err != nil {
+			if len(list) == 1 {
+				err = errors.Join(err, u.unnote(m, key))
 			}
+			u.forget(m)
 			return err
 		}
 	}
@@ -202,6 +218,13 @@ func (u *tuples) add(el element, e *stored) error {
 		u.stale = true
 	}
 	return nil
+}
+
+// forget takes a new mask back that has got no entry.
+func (u *tuples) forget(m *tupleMask) {
+	if len(m.slots) == 0 {
+		delete(u.masks, string(m.bytes))
+	}
 }
 
 // drop takes an entry away from one of its places.
@@ -223,6 +246,9 @@ func (u *tuples) drop(el element, e *stored) error {
 		return nil
 	case len(list) == 0:
 		if err := u.m.Delete(key); err != nil {
+			return err
+		}
+		if err := u.unnote(m, key); err != nil {
 			return err
 		}
 		delete(m.slots, string(el.value))
@@ -303,7 +329,7 @@ func (u *tuples) encodeMasks() []byte {
 	stride := ebpf.MaskStride(u.t.spec.Key.Size)
 	list := make([]byte, ebpf.MaxMasks*stride)
 	for i, m := range u.order() {
-		copy(list[i*stride:], slices.Concat(u32(uint32(m.best)+1), u32(0), u.key(m, m.bytes)))
+		copy(list[i*stride:], slices.Concat(u32(uint32(m.best)+1), u32(uint32(m.slot*u.t.spec.FilterWords())), u.key(m, m.bytes)))
 	}
 	return list
 }
@@ -340,6 +366,9 @@ func (u *tuples) adopt(e *stored) error {
 			return fmt.Errorf("%w: the predecessor's contents lack a mask of their entries", target.ErrInvalid)
 		}
 		list := append(m.slots[string(el.value)], e)
+		if len(list) == 1 {
+			m.set(u.t.spec.FilterBit(u.key(m, el.value)))
+		}
 		sort.SliceStable(list, func(i, j int) bool { return u.better(list[i], list[j]) })
 		m.slots[string(el.value)] = list
 		m.count(u.rank(e), 1)

@@ -253,30 +253,6 @@ func (g *gen) writeTupleSearch(ti *tableInfo) {
 	t.f("")
 }
 
-// tryMasks writes the loop over n masks. They stand by falling priority: it stops when none that follows can be better.
-func (g *gen) tryMasks(ti *tableInfo, masks, n string) {
-	t := &g.funcs
-	t.f("for (u32 i = 0; i < %s; i++) {", n)
-	t.f("const struct %s_mask *m = &%s[i];", ti.c, masks)
-	t.f("if (m->best <= least)")
-	t.f("\tbreak;")
-	t.f("struct %s_key tuple __attribute__((aligned(8)));", ti.c)
-	size := ti.spec.Key.Size
-	for at := 0; at < size; {
-		n := min(8, size-at)
-		word := fmt.Sprintf("u%d", 8*n)
-		t.f("*(%s *)((u8 *)&tuple + %d) = *(const %s *)((const u8 *)key + %d) & *(const %s *)((const u8 *)&m->key + %d);",
-			word, at, word, at, word, at)
-		at += n
-	}
-	t.f("struct %s_value *v = bpf_map_lookup_elem(&%s, &tuple);", ti.c, ti.c)
-	t.f("if (v && v->priority >= least) {")
-	t.f("*found = *v;")
-	t.f("least = v->priority + 1;")
-	t.f("}")
-	t.f("}")
-}
-
 // hit writes what happens with the entry v.
 func (f *fn) hit(ti *tableInfo) {
 	f.direct(ti, "v->index")

@@ -46,6 +46,7 @@ type gen struct {
 	structs, maps, funcs text
 	tableStates          text
 	stateOffsets         []string // checks where each table's state lies
+	filterWords          int      // of all filters
 
 	use         usage
 	stacks      []string // C paths of all stacks
@@ -91,7 +92,7 @@ func Generate(p *ir.Program, fs *diag.FileSet) (*Spec, diag.List) {
 	}
 	g.use = usage{byPath: map[string]*instance{}, bits: newScope(), read: map[string]bool{}, dirty: map[string]bool{}, ops: map[ir.Op]bool{}}
 	g.structs.fs, g.maps.fs, g.funcs.fs = fs, nil, fs
-	for _, n := range strings.Fields("catena tables parse ingress egress compute_checksum verify_checksum deparse finish transmit replicate run_jobs one_copy next_job pick_job pick work job jobs queue the_queue open_queue add_job put_back send_cut kept session replicas forget_metadata clone_egress clone_ingress patch prepare pass passes one_pass again fold state event counter meter scratch copies events ports_in ports_out multicast clones license to_ring") {
+	for _, n := range strings.Fields("catena tables filters parse ingress egress compute_checksum verify_checksum deparse finish transmit replicate run_jobs one_copy next_job pick_job pick work job jobs queue the_queue open_queue add_job put_back send_cut kept session replicas forget_metadata clone_egress clone_ingress patch prepare pass passes one_pass again fold state event counter meter scratch copies events ports_in ports_out multicast clones license to_ring") {
 		g.globals.fresh(n)
 		g.types.fresh(n)
 	}
@@ -243,6 +244,7 @@ func (g *gen) declareAll() {
 	for _, v := range g.p.Parser.ValueSets {
 		g.declareValueSet(v)
 	}
+	g.declareFilters()
 	g.share()
 	g.writeSharedCounters()
 	g.declareCopies()

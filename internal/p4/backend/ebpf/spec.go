@@ -70,6 +70,8 @@ const (
 	MapClones    = "clones"
 	// MapTables holds the states of all tables: see Table. It is one map, since a program can use no more than 64.
 	MapTables = ".data.tables"
+	// MapFilters is an array of words (u64): see Table.
+	MapFilters = "filters"
 )
 
 // NumPorts is the number of port numbers: 0 to 511, of which 511 means drop.
@@ -179,9 +181,13 @@ const (
 // Of KindTuples, Map's key is Key, with the number of the mask in MaskNumber. Map Masks
 // is an array of two elements, the generations. Each is MaxMasks times a mask in the
 // layout of Key, its number in MaskNumber, preceded by the best priority that any entry
-// with the mask has, plus one, and a zero, both u32; MaskStride bytes in all. They stand
+// with the mask has, plus one, and where its filter is, both u32; MaskStride bytes in all. They stand
 // in the order of falling priority, and zeros behind the last. Packets have all ones in
 // MaskNumber, so that a mask brings its number into the key by itself.
+//
+// A filter is FilterWords words of map MapFilters, with a bit for each element under the
+// mask, that of FilterBit. Those of the table begin at word FilterAt, from which the place
+// in the mask counts.
 //
 // Map State, if the table has one, is that of all tables and has one element. At StateAt
 // there is a TableState and, unless the default action is constant, two values, of which
@@ -199,10 +205,12 @@ type Table struct {
 	Key     Layout
 	// MaskNumber is where Key has a mask's number: KindTuples.
 	MaskNumber Slot
-	Value      Layout // slots "action", "priority", "index", "member", "group" as needed
-	ValueSize  int    // Value and the parameters of the largest action
-	Actions    []*Action
-	Size       int
+	// FilterBits is the logarithm of the bits of a mask's filter: KindTuples.
+	FilterBits, FilterAt int
+	Value                Layout // slots "action", "priority", "index", "member", "group" as needed
+	ValueSize            int    // Value and the parameters of the largest action
+	Actions              []*Action
+	Size                 int
 
 	DefaultAction Call
 	ConstDefault  bool

@@ -61,6 +61,7 @@ func (g *gen) describeTable(t *ir.Table, c string) *tableInfo {
 		s.Map = c
 	case KindTuples:
 		s.Map, s.Masks = c, c+"_masks"
+		g.placeFilter(s)
 	}
 	ti.stateful = !s.ConstDefault || s.Kind == KindTuples
 	if ti.stateful {
@@ -301,7 +302,7 @@ func (g *gen) declareTable(ti *tableInfo) {
 	case KindTuples:
 		t.f("struct %s_mask {", ti.c)
 		t.f("u32 best; /* priority, plus one; 0 ends the list */")
-		t.f("u32 zero;")
+		t.f("u32 filter; /* where its filter begins, from the table's first */")
 		t.f("struct %s_key key;", ti.c)
 		t.f("} __attribute__((aligned(8)));")
 		t.f("_Static_assert(sizeof(struct %s_mask) == %d, \"layout\");", ti.c, MaskStride(s.Key.Size))
@@ -361,7 +362,7 @@ func rangeFactor(keys []Key) int {
 // mapKey says what the contents of a table's map mean.
 func (g *gen) mapKey(what string, s *Table) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s 2 %s %s %d %v %v %v %v %d %t", what, s.Name, s.Kind, s.Size, s.Keys, s.Key, s.MaskNumber, s.Value, s.ValueSize, s.ConstDefault)
+	fmt.Fprintf(&b, "%s 3 %s %s %d %v %v %v %v %d %t", what, s.Name, s.Kind, s.Size, s.Keys, s.Key, s.MaskNumber, s.Value, s.ValueSize, s.ConstDefault)
 	for _, a := range s.Actions {
 		fmt.Fprintf(&b, " %v", *a)
 	}
