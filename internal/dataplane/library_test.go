@@ -1,11 +1,15 @@
 package dataplane
 
 import (
+	"maps"
 	"path"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/catena-nfv/catena/internal/nf"
 	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
+	"github.com/catena-nfv/catena/internal/p4/ir"
 	"github.com/catena-nfv/catena/internal/p4/pass"
 	"github.com/catena-nfv/catena/internal/p4/stf"
 )
@@ -15,26 +19,27 @@ import (
 func TestLibrary(t *testing.T) {
 	lib, err := nf.Open("")
 	must(t, err)
-	var files []string
+	programs := map[string]*ir.Program{} // by the name of the script
 	for _, n := range lib.All() {
-		files = append(files, path.Join(n.Folder, n.Manifest.Program))
+		programs[path.Join(n.Folder, n.Manifest.Tests)] = n.Program
 	}
 	for _, b := range nf.Backbones() {
-		files = append(files, "backbone/"+b+".p4")
-	}
-	for _, file := range files {
-		name := file[:len(file)-len(".p4")]
-		script, err := nf.File(name + ".stf")
+		p, err := lib.Backbone(b)
 		must(t, err)
-		parsed, err := stf.Parse(name+".stf", string(script))
+		programs["backbone/"+b+".stf"] = p
+	}
+	for _, file := range slices.Sorted(maps.Keys(programs)) {
+		script, err := nf.File(file)
+		must(t, err)
+		parsed, err := stf.Parse(file, string(script))
 		must(t, err)
 		for _, hook := range []ebpf.Target{ebpf.TC, ebpf.XDP} {
 			for _, optimized := range []bool{false, true} {
-				p := library(t, file)
+				p := ir.Copy(programs[file])
 				if spec, _ := ebpf.Generate(p, nil); spec.Targets[hook] != "" {
 					continue
 				}
-				what := path.Base(name) + "/" + string(hook)
+				what := strings.TrimSuffix(path.Base(file), ".stf") + "/" + string(hook)
 				if optimized {
 					what += "/passes"
 					if diags := pass.Run(p, pass.Options{}); diags.HasErrors() {
