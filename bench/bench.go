@@ -8,6 +8,7 @@ import (
 	"github.com/catena-nfv/catena/bench/efficiency"
 	"github.com/catena-nfv/catena/bench/harness"
 	"github.com/catena-nfv/catena/bench/merge"
+	"github.com/catena-nfv/catena/bench/tables"
 	"github.com/catena-nfv/catena/bench/throughput"
 )
 
@@ -25,6 +26,7 @@ func All(cfg Config) []harness.Scenario {
 		merge.Scenario(),
 		efficiency.Scenario(),
 		build.Scenario(),
+		tables.Scenario(),
 		efficiency.ChangeScenario(cfg.OpenSwitch),
 	}
 }

@@ -21,7 +21,7 @@ func BenchCommand(scenarios []harness.Scenario) *cobra.Command {
 		Long: `Bench measures one of the papers' tables or figures, or one of the project's own bars, on
 this machine. What matters is told as a ratio to a reference that runs in the same rounds.
 ` + "`catena bench list`" + ` names them all.`,
-		Example: "  catena bench merge\n  catena bench chain-throughput --rounds 9 --json",
+		Example: "  catena bench merge\n  catena bench chain-throughput --rounds 9 --json\n  catena bench build --check\n  catena bench tables --json",
 		Args:    cobra.ExactArgs(1),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
