@@ -35,7 +35,10 @@ type options struct {
 	debug     bool
 	keystone  string // URL; "": Keystone tokens are not taken
 	tls       server.TLSFiles
-	log       *slog.Logger
+	// Of nova's metadata service, and the file with the secret that it shares with us.
+	metadata, metadataSecret string
+
+	log *slog.Logger
 }
 
 func (o *options) flags(f *pflag.FlagSet) {
@@ -47,6 +50,8 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.mode, "mode", env("CATENA_MODE", "tc"), "hook of the switch's ports: tc or xdp (CATENA_MODE)")
 	f.StringVar(&o.node, "node", env("CATENA_NODE", ""), "name of this host in the cloud; the host name by default (CATENA_NODE)")
 	f.StringVar(&o.cloud, "cloud", env("CATENA_CLOUD", cloudLocal), "where servers and functions run: local, or openstack (see OS_CLOUD) (CATENA_CLOUD)")
+	f.StringVar(&o.metadata, "metadata", env("CATENA_METADATA", ""), "URL of nova's metadata service; without it the node answers with what it knows (CATENA_METADATA)")
+	f.StringVar(&o.metadataSecret, "metadata-secret-file", env("CATENA_METADATA_SECRET_FILE", ""), "file with nova's metadata_proxy_shared_secret (CATENA_METADATA_SECRET_FILE)")
 	f.BoolVar(&o.debug, "debug", false, "log more")
 	f.StringVar(&o.keystone, "keystone", env("CATENA_KEYSTONE", ""), "URL of OpenStack's identity service, whose tokens are then taken, too (CATENA_KEYSTONE)")
 	f.StringVar(&o.tls.Cert, "tls-cert", env("CATENA_TLS_CERT", ""), "certificate of the gRPC and REST addresses, in PEM form (CATENA_TLS_CERT)")

@@ -8,12 +8,14 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/catena-nfv/catena/internal/agent"
 	"github.com/catena-nfv/catena/internal/dataplane"
 	fabric "github.com/catena-nfv/catena/internal/fabric/p4"
 	"github.com/catena-nfv/catena/internal/nf"
+	"github.com/catena-nfv/catena/internal/nodeservice"
 	"github.com/catena-nfv/catena/internal/orch"
 	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
 	"github.com/catena-nfv/catena/internal/p4rt/client"
@@ -52,6 +54,8 @@ func (s *stack) close() error {
 type node struct {
 	sw    *dataplane.Switch
 	agent *agent.Agent
+	// services answer DHCP, DNS and metadata; nil: nobody does.
+	services atomic.Pointer[nodeservice.Server]
 }
 
 // startNode opens the switch, serves P4Runtime and starts the agent.
@@ -65,9 +69,10 @@ func startNode(ctx context.Context, o *options, lib *nf.Library, st *stack) (*no
 		return nil, err
 	}
 	st.push(sw.Close)
+	n := &node{sw: sw}
 	device := kernelswitch.New(kernelswitch.Config{
 		Switch: sw, Compile: lib.CompileText, Optimize: optimize,
-		CacheDir: filepath.Join(o.paths.State, "cache"),
+		CacheDir: filepath.Join(o.paths.State, "cache"), PacketIn: n.packetIn,
 		Progress: func(stage string) { log.Debug("switch", "stage", stage) },
 	})
 	rt, err := p4rtserver.New(ctx, p4rtserver.Config{
@@ -93,7 +98,8 @@ func startNode(ctx context.Context, o *options, lib *nf.Library, st *stack) (*no
 		}
 	})
 	st.push(func() error { cancel(); running.Wait(); return nil })
-	return &node{sw: sw, agent: a}, nil
+	n.agent = a
+	return n, nil
 }
 
 // serveP4Runtime serves on the unix socket and, if asked for, on an address.
@@ -156,6 +162,9 @@ func serve(ctx context.Context, o *options, ready func()) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := n.startServices(ctx, o, &st); err != nil {
+		return err
+	}
 	cloud, err := openCloud(ctx, o)
 	if err != nil {
 		return err
@@ -170,7 +179,7 @@ func serve(ctx context.Context, o *options, ready func()) (err error) {
 	})
 	st.push(fab.Close)
 	taps := agent.NewTaps(n.agent)
-	work := orch.Config{Cloud: cloud, Node: n.agent, Fabric: fab, Store: db, Log: o.log.With("part", "orch")}
+	work := orch.Config{Cloud: cloud, Node: n.agent, Fabric: servedFabric{fab, n}, Store: db, Log: o.log.With("part", "orch")}
 	o.adapt(&work)
 	orchestrator := orch.New(work)
 	st.push(func() error {

@@ -125,6 +125,27 @@ func (d Dir) List(prefix string) ([]string, error) {
 	return names, nil
 }
 
+// Anonymous makes a namespace without a name and calls setup inside it: it lives as
+// long as something is open in it, or the returned NS, which the caller closes.
+func Anonymous(setup func() error) (*NS, error) {
+	var ns *NS
+	err := onLockedThread(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("unshare: %w", err)
+		}
+		if err := loopbackUp(); err != nil {
+			return err
+		}
+		if err := setup(); err != nil {
+			return err
+		}
+		var err error
+		ns, err = openFile("(anonymous)", fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()))
+		return err
+	})
+	return ns, err
+}
+
 func mounted(file string) bool {
 	var st unix.Statfs_t
 	return unix.Statfs(file, &st) == nil && st.Type == nsfsMagic

@@ -28,6 +28,9 @@ type Config struct {
 	Optimize func(*ir.Program) (*ir.Program, error)
 	// CacheDir keeps what the compilers made, by content; "" means none.
 	CacheDir string
+	// PacketIn may take a packet that the program sends to the CPU port: it returns true, and
+	// no client hears of it. nil takes none. It must not keep the packet.
+	PacketIn func(packet []byte) bool
 	// Progress is told what is being done, nil for nobody: "generate", "clang",
 	// "load", "attach".
 	Progress func(stage string)
@@ -48,7 +51,12 @@ func New(cfg Config) *Device {
 
 // Listen implements server.Device.
 func (d *Device) Listen(packetIn func([]byte), digest func(target.Digest)) {
-	d.cfg.Switch.Listen(packetIn, digest)
+	take := d.cfg.PacketIn
+	d.cfg.Switch.Listen(func(packet []byte) {
+		if (take == nil || !take(packet)) && packetIn != nil {
+			packetIn(packet)
+		}
+	}, digest)
 }
 
 // Inject implements server.Device.
