@@ -129,5 +129,5 @@ func isTransient(err error) bool {
 // isBusy tells whether a request was refused because of what is going on just now.
 func isBusy(err error) bool {
 	var e *APIError
-	return isTransient(err) || errors.As(err, &e) && e.Status == http.StatusConflict && !e.quota()
+	return errors.As(err, &e) && e.Status == http.StatusConflict && !e.quota()
 }

@@ -229,7 +229,7 @@ func (c *Cloud) plug(ctx context.Context, o service.Owner, routerID, networkName
 		}
 	}
 	err := c.session.network.put(ctx, "routers/"+routerID+"/add_router_interface", map[string]string{"port_id": p.ID}, nil)
-	if isStatus(err, http.StatusConflict) && c.plugged(ctx, p.ID, routerID) {
+	if isStatus(err, http.StatusBadRequest, http.StatusConflict) && c.plugged(ctx, p.ID, routerID) {
 		return nil // by a request that was repeated
 	}
 	return err

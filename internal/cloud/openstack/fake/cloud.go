@@ -63,6 +63,7 @@ type Cloud struct {
 	failures []*failure
 	broken   map[string]string // name of a server → why it goes to ERROR
 	calls    map[string]int
+	cut      int // 0: never; 1: now; else after cut-1 changes
 }
 
 // failure makes calls fail.
@@ -71,6 +72,7 @@ type failure struct {
 	status int
 	left   int
 	body   string
+	late   bool // the call has its effect
 }
 
 // New starts a cloud; Close ends it.
@@ -122,6 +124,21 @@ func (c *Cloud) Close() { c.server.Close() }
 // beginning of a path, e.g. "POST /compute/v2.1/servers"; n < 0: all, until Heal.
 func (c *Cloud) Fail(call string, status, n int) { c.FailWith(call, status, n, "") }
 
+// Lose lets the next n calls have their effect, and answers 500 all the same.
+func (c *Cloud) Lose(call string, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failures = append(c.failures, &failure{call: call, status: http.StatusInternalServerError, left: n, late: true})
+}
+
+// Cut lets n more calls that change something through, and then fails every call, until
+// Heal: what a controller sees that is cut off, or the cloud when it is killed.
+func (c *Cloud) Cut(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut = n + 1
+}
+
 // FailWith is Fail with a body of one's own.
 func (c *Cloud) FailWith(call string, status, n int, body string) {
 	c.mu.Lock()
@@ -133,7 +150,7 @@ func (c *Cloud) FailWith(call string, status, n int, body string) {
 func (c *Cloud) Heal() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.failures, c.broken = nil, map[string]string{}
+	c.failures, c.broken, c.cut = nil, map[string]string{}, 0
 }
 
 // Break lets servers of a name go to ERROR, with the fault's message.
@@ -222,18 +239,26 @@ func (c *Cloud) count(next http.Handler) http.Handler {
 		call := r.Method + " " + r.URL.Path
 		c.mu.Lock()
 		c.calls[call]++
-		status, body := 0, ""
+		status, body, late := 0, "", false
 		for _, f := range c.failures {
 			if f.left != 0 && strings.HasPrefix(call, f.call) {
 				f.left--
-				status, body = f.status, f.body
+				status, body, late = f.status, f.body, f.late
 				break
 			}
+		}
+		if c.cut == 1 {
+			status, late = http.StatusServiceUnavailable, false
+		} else if c.cut > 1 && r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/auth/tokens") {
+			c.cut--
 		}
 		c.mu.Unlock()
 		if status == 0 {
 			next.ServeHTTP(w, r)
 			return
+		}
+		if late {
+			next.ServeHTTP(httptest.NewRecorder(), r)
 		}
 		if body == "" {
 			body = `{"computeFault": {"code": ` + fmt.Sprint(status) + `, "message": "The server is made to fail."}}`

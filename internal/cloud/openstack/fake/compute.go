@@ -72,6 +72,11 @@ func (c *Cloud) compute(mux *http.ServeMux) {
 	handle("GET /flavors/detail", func(Identity, *http.Request) (int, any, *problem) {
 		return http.StatusOK, object{"flavors": c.flavors}, nil
 	})
+	for path, key := range map[string]string{"/os-keypairs": "keypairs", "/os-server-groups": "server_groups"} {
+		handle("GET "+path, func(Identity, *http.Request) (int, any, *problem) {
+			return http.StatusOK, object{key: []object{}}, nil
+		})
+	}
 	handle("POST /servers", c.boot)
 	handle("GET /servers/detail", c.listServers)
 	handle("GET /servers", c.listServers)

@@ -1,0 +1,82 @@
+#!/bin/sh
+# catena-guest 1 f3ee78954d387dd4
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export PATH
+say() { if [ -w /dev/console ]; then echo "catena-guest: $*" >/dev/console; else echo "catena-guest: $*"; fi; }
+fail() { say "failed f3ee78954d387dd4: $*"; exit 1; }
+last() { tail -n 3 "$dir/log" 2>/dev/null | tr '\r\n' '  '; }
+try() { "$@" >>"$dir/log" 2>&1 || fail "$*: $(last)"; }
+link() { for l in /sys/class/net/*; do if [ "$(cat "$l/address")" = "$1" ]; then echo "${l##*/}"; return; fi; done; return 1; }
+# address MAC ADDRESS MTU: gives the interface with that MAC address its address.
+address() {
+	n=0
+	until l=$(link "$1"); do
+		n=$((n + 1))
+		[ $n -lt 50 ] || fail "no interface has the MAC address $1"
+		sleep 0.1
+	done
+	try ip link set "$l" mtu "$3" up
+	try ip address replace "$2" dev "$l"
+	sysctl -qw "net.ipv4.conf.$l.send_redirects=0" "net.ipv4.conf.$l.rp_filter=0" "net.ipv4.neigh.$l.retrans_time_ms=100" >/dev/null 2>&1
+}
+# keep PROGRAM…: runs it again when it ends.
+keep() { (while :; do "$@" >>"$dir/log" 2>&1 </dev/null; echo "ended with $?" >>"$dir/log"; : >"$dir/ended"; sleep 1; done) & }
+# once PROGRAM…: runs it, and remembers when it ends.
+once() { ("$@" >>"$dir/log" 2>&1 </dev/null; echo "it ended with $?" >>"$dir/log"; : >"$dir/ended") & }
+# answers ADDRESS PORT: waits until something listens there.
+answers() {
+	n=0
+	until nc -z -w 1 "$1" "$2" 2>/dev/null; do
+		[ ! -e "$dir/ended" ] || fail "$(last)"
+		n=$((n + 1))
+		[ $n -lt 300 ] || fail "nothing answers at $1 port $2: $(last)"
+		sleep 0.1
+	done
+}
+dir=/run/catena
+rm -rf "$dir"
+mkdir -p "$dir"
+cd "$dir" || fail "there is no $dir"
+: >"$dir/log"
+sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 >/dev/null 2>&1
+ip link set lo up 2>/dev/null
+hostname 'lb' 2>/dev/null
+address 02:00:00:00:00:01 10.62.1.20/24 1400
+address 02:00:00:00:00:02 10.62.0.20/24 1500
+try ip route replace default via 10.62.0.1
+{
+	echo nameserver 10.62.1.3
+	echo nameserver 10.62.0.3
+} >/etc/resolv.conf
+cat >'/run/catena/haproxy.cfg' <<'CATENA_END'
+global
+    log stdout format raw local0 notice
+    fd-hard-limit 20000
+    hard-stop-after 30s
+    stats socket unix@stats.sock mode 600 level admin expose-fd listeners
+
+defaults
+    log global
+    mode http
+    timeout connect 2s
+    timeout client 60s
+    timeout server 60s
+    timeout check 300ms
+    retries 2
+    option redispatch
+    option forwardfor
+
+frontend lb
+    bind 0.0.0.0:80
+    default_backend members
+
+backend members
+    balance roundrobin
+    option httpchk GET /healthz
+    http-check expect status 200-499
+    default-server check inter 500ms fastinter 100ms downinter 200ms rise 1 fall 2
+    server web 10.62.1.11:80
+CATENA_END
+keep haproxy -db -f haproxy.cfg
+answers 10.62.1.20 80
+say "ready f3ee78954d387dd4"
