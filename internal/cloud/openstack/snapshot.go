@@ -93,7 +93,8 @@ func (s Snapshot) Diff(other Snapshot) []string {
 func (s Snapshot) Only(instance string) Snapshot {
 	out := Snapshot{}
 	for key, text := range s {
-		if strings.Contains(text, `"`+instance+` service `) || strings.Contains(text, `"`+instance+`"`) {
+		tagged := strings.HasPrefix(key, "servers ") && strings.Contains(text, `"`+instance+`"`)
+		if tagged || strings.Contains(text, `"`+marks{instance}.prefix()) {
 			out[key] = text
 		}
 	}
