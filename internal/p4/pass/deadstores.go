@@ -30,6 +30,9 @@ func deadstores(p *ir.Program) {
 	st := newStorage(p)
 	d := &stores{p: p, x: newEffects(p, st), gone: removed{}}
 	live := newBits(st.size) // at the end of the block at hand
+	if uses(p.Egress, ir.OpRecirculate) {
+		d.addFieldLists(live) // kept once the packet has been put together again
+	}
 	d.control(p.Deparser, live)
 	live.union(d.readsOf(p.Deparser))
 	d.control(p.ComputeChecksum, live)

@@ -52,9 +52,10 @@ func (g *gen) runtimeIndex(stack string) *Node {
 	return g.leafOf(bitType(w))
 }
 
-// leafOf is a leaf that is no literal, since a literal index has to be within the stack.
+// leafOf is a leaf that is not known at compile time, since an index that is known has to
+// be within the stack.
 func (g *gen) leafOf(t *typ) *Node {
-	if ps := g.leaves(nil, false); len(ps) > 0 {
+	if ps := g.leaves(nil, true); len(ps) > 0 {
 		p := pick(g.Choices, ps)
 		return g.convert(text(p.t.class(), p.text), p.t, t)
 	}

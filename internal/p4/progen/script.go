@@ -162,11 +162,18 @@ func (g *gen) match(k key) string {
 	return fmt.Sprint(v)
 }
 
-// packet is the data of a packet: often small values, as entries and selects have.
+// parserRounds is how often the kernel back end takes a loop of the parser.
+const parserRounds = 32
+
+// packet is the data of a packet: often small values, as entries and selects have. It
+// ends before a loop over the shortest header would be left unfinished in the kernel.
 func (g *gen) packet() string {
 	n := g.between(1, 40)
 	if g.one(4) {
 		n = g.between(40, 160)
+	}
+	for _, h := range g.headers {
+		n = min(n, (parserRounds-2)*max(h.bitSize()/8, 1))
 	}
 	var b strings.Builder
 	for range n {
