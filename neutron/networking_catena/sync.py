@@ -16,6 +16,7 @@ import grpc
 from neutron import manager
 from neutron.common import config as neutron_config
 from neutron_lib import context as neutron_context
+from neutron_lib.plugins import directory
 from oslo_config import cfg
 from oslo_log import log
 
@@ -119,7 +120,7 @@ def follow(reports, conf, stop):
             if conf.fake_hosts and time.monotonic() >= fake_at:
                 fake_at = time.monotonic() + FAKE_HOSTS_INTERVAL
                 for host in conf.fake_hosts:
-                    agents.report(manager.NeutronManager.get_plugin(), context, host, taps=False)
+                    agents.report(directory.get_plugin(), context, host, taps=False)
             ports.apply(context, reports.get_nowait())
         except queue.Empty:
             # Neutron's notifiers run in green threads of this one.
