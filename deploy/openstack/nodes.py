@@ -4,7 +4,6 @@
 nodes.py FILE                 names of the nodes, one a line
 nodes.py FILE --role ROLE     of those that have the role
 nodes.py FILE --here          of those that run servers on the control node's machine
-nodes.py FILE --netns         network namespaces that are nodes, one a line
 nodes.py FILE --shell NAME    assignments: NODE, ADDRESS, ROLES, NETNS, CONTROL
                            (address of the control node), BRIDGE
 """
@@ -48,7 +47,6 @@ def main():
     parser.add_argument("file")
     parser.add_argument("--role", choices=sorted(ROLES))
     parser.add_argument("--here", action="store_true")
-    parser.add_argument("--netns", action="store_true")
     parser.add_argument("--shell", metavar="NAME")
     args = parser.parse_args()
     nodes, control, bridge = read(args.file)
@@ -56,9 +54,6 @@ def main():
         here = [name for name, n in nodes.items() if set(n["roles"]) & {"compute", "fake"} and
                 (n["address"] == control["address"] or n.get("netns"))]
         print(*here, sep="\n")
-        return
-    if args.netns:
-        print("".join(n["netns"] + "\n" for n in nodes.values() if n.get("netns")), end="")
         return
     if args.shell is None:
         print(*(name for name, n in nodes.items() if not args.role or args.role in n["roles"]), sep="\n")
