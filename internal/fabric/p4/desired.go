@@ -62,7 +62,7 @@ func desired(cfg service.SwitchConfig, d deployment, lib library) ([]client.Enti
 		return nil, err
 	}
 	b.floods()
-	all, of, err := policies(cfg)
+	all, of, _, err := policies(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -286,6 +286,9 @@ func (f *Fabric) Deploy(ctx context.Context, cfg service.SwitchConfig, progress 
 	if err != nil {
 		return service.SwitchReport{}, err
 	}
+	if _, _, unfit, _ := policies(cfg); unfit != nil {
+		f.cfg.Log.Warn("security groups that the switch has no room for", "error", unfit)
+	}
 	report := service.SwitchReport{Recompiled: load}
 	var undo func() error
 	if load {

@@ -66,46 +66,56 @@ type remote struct {
 }
 
 // policies makes the policies of all secured ports. of gives each port's, by the
-// port's number.
-func policies(cfg service.SwitchConfig) (all []policy, of map[uint32]uint32, err error) {
+// port's number. An inventory's ports must not keep others from being deployed: one
+// whose groups do not fit has a policy that allows nothing, and is told of in unfit.
+func policies(cfg service.SwitchConfig) (all []policy, of map[uint32]uint32, unfit, err error) {
 	groups := map[uint32]service.SwitchGroup{}
 	for _, g := range cfg.Groups {
 		groups[g.Number] = g
 	}
 	members := membersOf(cfg.Ports)
 	of = map[uint32]uint32{}
-	made := map[string]uint32{} // by rules
+	type result struct {
+		number uint32 // never 0, which is no policy
+		err    error
+	}
+	made := map[string]result{} // by rules
 	taken := map[uint32]bool{}
-	var errs []error
+	var errs, left []error
 	for _, p := range cfg.Ports {
 		if !p.Secured {
 			continue
 		}
 		rules, names, err := rulesOf(p, groups)
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		text, jsonErr := json.Marshal(rules)
+		if jsonErr != nil {
+			return nil, nil, nil, jsonErr
 		}
-		text, err := json.Marshal(rules)
-		if err != nil {
-			return nil, nil, err
-		}
-		number, known := made[string(text)]
+		m, known := made[string(text)]
 		if !known {
-			x := policy{number: numberOf(text, taken)}
-			made[string(text)], number = x.number, x.number
-			if x.ingress, err = sideOf(rules, service.Ingress, members); err == nil {
-				x.egress, err = sideOf(rules, service.Egress, members)
+			m.number = numberOf(text, taken)
+			x := policy{number: m.number}
+			if x.ingress, m.err = sideOf(rules, service.Ingress, members); m.err == nil {
+				x.egress, m.err = sideOf(rules, service.Egress, members)
 			}
-			if err != nil {
-				errs = append(errs, fmt.Errorf("security groups %s: %w", strings.Join(names, ", "), err))
-				continue
+			if m.err != nil {
+				x.ingress, x.egress = side{}, side{}
+				m.err = fmt.Errorf("security groups %s: %w", strings.Join(names, ", "), m.err)
 			}
+			made[string(text)] = m
 			all = append(all, x)
 		}
-		of[p.Number] = number
+		err = errors.Join(err, m.err)
+		switch {
+		case err == nil:
+		case p.Owner == service.InventoryOwner:
+			left = append(left, fmt.Errorf("port %q is cut off: %w", p.Port.Name, err))
+		default:
+			errs = append(errs, err)
+		}
+		of[p.Number] = m.number
 	}
-	return all, of, errors.Join(errs...)
+	return all, of, errors.Join(left...), errors.Join(errs...)
 }
 
 // numberOf hashes a policy's rules to a number above 0 that no other has.
@@ -126,7 +136,7 @@ func rulesOf(p service.SwitchPort, groups map[uint32]service.SwitchGroup) (rules
 	for _, n := range p.Groups {
 		g, ok := groups[n]
 		if !ok {
-			return nil, nil, fmt.Errorf("port %q: security group %d is not configured", p.Port.Name, n)
+			return nil, nil, fmt.Errorf("port %q: security group %d is not configured", p.Port.Name, n) // and nothing is allowed
 		}
 		names = append(names, strconv.Quote(g.Name))
 		for _, r := range g.Rules {

@@ -98,7 +98,7 @@ func TestPolicies(t *testing.T) {
 			}
 			cfg.Ports = append(cfg.Ports, p)
 		}
-		all, of, err := policies(cfg)
+		all, of, _, err := policies(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,17 +140,17 @@ func TestPoliciesAreShared(t *testing.T) {
 		Groups: []service.SwitchGroup{{Number: 1, Rules: []service.SwitchGroupRule{allow(80), allow(22)}}, {Number: 2, Rules: []service.SwitchGroupRule{allow(22), allow(80)}}, {Number: 3}},
 		Ports:  []service.SwitchPort{port(1, 1), port(2, 1, 2), port(3, 2, 3), port(4)},
 	}
-	all, of, err := policies(cfg)
+	all, of, _, err := policies(cfg)
 	if err != nil || len(all) != 2 || of[1] != of[2] || of[2] != of[3] || of[4] == of[1] || of[4] == 0 {
 		t.Errorf("%v %v %v", all, of, err)
 	}
 	// Other rules are another policy; another member is not.
 	cfg.Groups[0].Rules = append(cfg.Groups[0].Rules, allow(443))
-	if _, now, err := policies(cfg); err != nil || now[1] == of[1] || now[3] != of[3] {
+	if _, now, _, err := policies(cfg); err != nil || now[1] == of[1] || now[3] != of[3] {
 		t.Errorf("%v %v %v", of, now, err)
 	}
 	cfg.Ports = []service.SwitchPort{port(1, 9)}
-	if _, _, err := policies(cfg); err == nil || !strings.Contains(err.Error(), "security group 9 is not configured") {
+	if _, _, _, err := policies(cfg); err == nil || !strings.Contains(err.Error(), "security group 9 is not configured") {
 		t.Error(err)
 	}
 	var many service.SwitchGroup
@@ -160,9 +160,17 @@ func TestPoliciesAreShared(t *testing.T) {
 		many.Rules = append(many.Rules, r)
 	}
 	many.Number, many.Name = 1, "many"
-	_, _, err = policies(service.SwitchConfig{Groups: []service.SwitchGroup{many}, Ports: []service.SwitchPort{port(1, 1)}})
+	over := service.SwitchConfig{Groups: []service.SwitchGroup{many}, Ports: []service.SwitchPort{port(1, 1)}}
+	_, _, _, err = policies(over)
 	if err == nil || !strings.Contains(err.Error(), `security groups "many": 129 sets of remotes with different ingress rules; the switch has room for 128`) {
 		t.Error(err)
+	}
+	// A user of the cloud keeps nobody else from being deployed.
+	over.Ports[0].Owner = service.InventoryOwner
+	over.Ports = append(over.Ports, service.SwitchPort{Owner: service.InventoryOwner, Number: 2, Secured: true, Groups: []uint32{1, 9}})
+	all, of, unfit, err := policies(over)
+	if err != nil || unfit == nil || of[1] == 0 || of[2] == 0 || len(all) != 2 || len(all[0].ingress.rules)+len(all[1].ingress.rules) != 0 {
+		t.Errorf("of an inventory: %v %v, %v, %v", all, of, unfit, err)
 	}
 }
 
