@@ -109,7 +109,7 @@ func ruleDelete() *cobra.Command {
 	var of ruleScope
 	cmd := &cobra.Command{
 		Use: "delete ID --chain CHAIN", Short: "delete a rule; its id is shown by rule list",
-		Example: "  catena rule delete ebc3d7a1af05 --chain dc\n  catena rule delete ebc3d7a1af05 --operator", Args: cobra.ExactArgs(1),
+		Example: "  catena rule delete ebc3d7a1af05 --chain dc", Args: cobra.ExactArgs(1),
 	}
 	cmd.RunE = withClients(&conn, func(cmd *cobra.Command, c *clients, args []string) error {
 		if err := of.check(); err != nil {

@@ -89,7 +89,9 @@ func (p *platform) inventory() []string {
 		p.t.Fatal(err)
 	}
 	for _, dir := range pins {
-		if strings.HasSuffix(strings.ReplaceAll(p.state, "/", "-"), strings.TrimPrefix(filepath.Base(dir), "catena")) {
+		// A switch is called after its state directory, but for the usual one.
+		suffix := strings.TrimPrefix(filepath.Base(dir), "catena")
+		if suffix != "" && strings.HasSuffix(strings.ReplaceAll(p.state, "/", "-"), suffix) {
 			walk("pin", dir)
 		}
 	}
