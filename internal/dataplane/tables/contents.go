@@ -3,6 +3,7 @@ package tables
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
 	"github.com/catena-nfv/catena/internal/p4/target"
@@ -17,6 +18,8 @@ type Contents struct {
 	ValueSets map[string]SetContents
 	Multicast map[uint32][]target.Replica
 	Clones    []target.CloneSession
+	// Bases is what is counted from, by direct counter and index.
+	Bases map[string]map[uint32]target.Counter
 }
 
 // TableContents is the entries of a table.
@@ -56,6 +59,10 @@ func (c *Control) Contents() *Contents {
 		Groups:    map[string][]target.Group{},
 		ValueSets: map[string]SetContents{},
 		Multicast: map[uint32][]target.Replica{},
+		Bases:     map[string]map[uint32]target.Counter{},
+	}
+	for name, bases := range c.bases {
+		out.Bases[name] = maps.Clone(bases)
 	}
 	for name, t := range c.tables {
 		tc := TableContents{Default: t.def, State: t.state}
@@ -91,6 +98,11 @@ func (c *Control) Contents() *Contents {
 
 // fill gives the maps their first contents: see New.
 func (c *Control) fill(prev *Contents, kept func(string) bool) error {
+	for name, x := range c.counters {
+		if kept(x.Map) {
+			maps.Copy(c.bases[name], prev.Bases[name])
+		}
+	}
 	var errs []error
 	for _, name := range sortedKeys(c.profiles) {
 		errs = append(errs, c.fillProfile(c.profiles[name], prev, kept))

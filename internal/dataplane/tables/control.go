@@ -33,7 +33,8 @@ type Control struct {
 	valueSets map[string]*valueSet
 	multicast map[uint32][]target.Replica
 	clones    map[uint32]target.CloneSession
-	states    []byte // of all tables, as it is in the map
+	states    []byte                               // of all tables, as it is in the map
+	bases     map[string]map[uint32]target.Counter // what is counted from, of direct counters
 }
 
 var _ target.Switch = (*Control)(nil)
@@ -54,9 +55,11 @@ func New(spec *ebpf.Spec, maps map[string]Map, cpus int, prev *Contents, kept fu
 		multicast: map[uint32][]target.Replica{},
 		clones:    map[uint32]target.CloneSession{},
 		states:    make([]byte, spec.StateSize),
+		bases:     map[string]map[uint32]target.Counter{},
 	}
 	for _, x := range spec.Counters {
 		c.counters[x.Name] = x
+		c.bases[x.Name] = map[uint32]target.Counter{}
 	}
 	for _, x := range spec.Meters {
 		c.meters[x.Name] = x

@@ -25,6 +25,8 @@ func (c *Control) ReadCounter(name string, index int) (target.Counter, error) {
 	if err := checkIndex(index, x.Size); err != nil {
 		return target.Counter{}, fmt.Errorf("counter %q: %w", x.Name, err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	v, err := c.readCounter(x, index)
 	if err != nil {
 		return v, fmt.Errorf("counter %q: %w", x.Name, err)
@@ -32,23 +34,37 @@ func (c *Control) ReadCounter(name string, index int) (target.Counter, error) {
 	return v, nil
 }
 
-// readCounter sums a cell over the CPUs.
+// readCounter returns what a counter has counted since it was written.
 func (c *Control) readCounter(x *ebpf.Counter, index int) (target.Counter, error) {
+	sum, err := c.sumCounter(x, index)
+	base := c.bases[x.Name][uint32(index)]
+	return target.Counter{Packets: sum.Packets - base.Packets, Bytes: sum.Bytes - base.Bytes}, err
+}
+
+// sumCounter sums a cell over the CPUs.
+func (c *Control) sumCounter(x *ebpf.Counter, index int) (target.Counter, error) {
 	m, err := c.mapOf(x.Map)
 	if err != nil {
 		return target.Counter{}, err
 	}
+	element, at := index, 0
+	if x.Direct != "" {
+		element, at = index/ebpf.CounterGroup, index%ebpf.CounterGroup*counterBytes
+	}
 	cells := make([][]byte, c.cpus)
-	if err := m.Lookup(u32(uint32(index)), &cells); err != nil {
+	if err := m.Lookup(u32(uint32(element)), &cells); err != nil {
 		return target.Counter{}, err
 	}
 	var sum target.Counter
 	for _, v := range cells {
-		sum.Packets += binary.NativeEndian.Uint64(v)
-		sum.Bytes += binary.NativeEndian.Uint64(v[8:])
+		sum.Packets += binary.NativeEndian.Uint64(v[at:])
+		sum.Bytes += binary.NativeEndian.Uint64(v[at+8:])
 	}
 	return sum, nil
 }
+
+// counterBytes is the size of a counter.
+const counterBytes = 16
 
 // WriteCounter implements target.Switch.
 func (c *Control) WriteCounter(name string, index int, v target.Counter) error {
@@ -59,20 +75,32 @@ func (c *Control) WriteCounter(name string, index int, v target.Counter) error {
 	if err := checkIndex(index, x.Size); err != nil {
 		return fmt.Errorf("counter %q: %w", x.Name, err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if err := c.writeCounter(x, index, v); err != nil {
 		return fmt.Errorf("counter %q: %w", x.Name, err)
 	}
 	return nil
 }
 
+// writeCounter sets a counter. A direct one shares an element with others that packets count in meanwhile: what it is
+// counted from changes.
 func (c *Control) writeCounter(x *ebpf.Counter, index int, v target.Counter) error {
+	if x.Direct != "" {
+		sum, err := c.sumCounter(x, index)
+		if err != nil {
+			return err
+		}
+		c.bases[x.Name][uint32(index)] = target.Counter{Packets: sum.Packets - v.Packets, Bytes: sum.Bytes - v.Bytes}
+		return nil
+	}
 	m, err := c.mapOf(x.Map)
 	if err != nil {
 		return err
 	}
 	cells := make([][]byte, c.cpus)
 	for i := range cells {
-		cells[i] = make([]byte, 16)
+		cells[i] = make([]byte, counterBytes)
 	}
 	binary.NativeEndian.PutUint64(cells[0], v.Packets)
 	binary.NativeEndian.PutUint64(cells[0][8:], v.Bytes)

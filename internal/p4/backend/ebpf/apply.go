@@ -267,7 +267,7 @@ func (f *fn) hit(ti *tableInfo) {
 // direct counts an entry's packet and runs its meter.
 func (f *fn) direct(ti *tableInfo, index string) {
 	if c := ti.t.Counter; c != nil {
-		f.t.f("count_packet(&%s, %s, s->length);", f.g.instances[c], index)
+		f.t.f("count_in_group(&%s, %s, s->length);", f.g.instances[c], index)
 	}
 	if m := ti.t.Meter; m != nil {
 		f.t.f("s->%s = run_meter(&%s, %s, %s);", f.g.colour(m), f.g.instances[m], index, meterUnits(m))

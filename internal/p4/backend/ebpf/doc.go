@@ -38,7 +38,8 @@
 // hashes and compares it reads words, and would wait for several narrower stores. The
 // masks of a tuple space are one element of an array map; each brings its number into
 // the key by itself, under ones in the packet's key. The search copies the value that it
-// finds, as the verifier lets no global function return a pointer.
+// finds, as the verifier lets no global function return a pointer. Before it looks for an element
+// under a mask it asks that mask's filter (filter.go), a bit for each hash value: few masks have one for a packet.
 //
 // A program with many chains applies tables in many places. Those that it applies in several are then functions
 // (share.go), so that neither clang nor the verifier meets their text again and again.

@@ -262,7 +262,11 @@ func (g *gen) declareInstance(i *ir.Instance, owner *ir.Table) {
 		c := g.globals.fresh(i.FullName)
 		g.instances[i] = c
 		t.f("/* %s %s */", i.Kind, i.FullName)
-		g.declareMap(c, "PERCPU_ARRAY", size, "u32", "struct counter", "")
+		if owner != nil {
+			g.declareMap(c, "PERCPU_ARRAY", (size+CounterGroup-1)/CounterGroup, "u32", "struct counter_group", "")
+		} else {
+			g.declareMap(c, "PERCPU_ARRAY", size, "u32", "struct counter", "")
+		}
 		t.f("")
 		g.spec.Counters = append(g.spec.Counters, &Counter{Name: i.FullName, Map: c, Size: size, Direct: direct})
 		g.spec.MapKeys[c] = g.instanceKey(i, size, owner)

@@ -382,6 +382,7 @@ func (g *gen) assemble() string {
 	if hooks := g.stateInMap(); hooks != "" {
 		fmt.Fprintf(&b, "#if %s && !defined(STATE_IN_MAP)\n#define STATE_IN_MAP\n#endif\n", hooks)
 	}
+	fmt.Fprintf(&b, "#define COUNTER_GROUP %d\n", CounterGroup)
 	b.WriteString(prelude)
 	fmt.Fprintf(&b, "\n#define MAX_DEPTH %d /* bytes of headers */\n#define MAX_MASKS %d\n#define MAX_REPLICAS %d\n#define KEEP_FRONT %d\n\n", maxDepth, MaxMasks, MaxReplicas, btoi(g.repeats()))
 	g.need["scratch"] = g.need["scratch"] || g.need["payload"]

@@ -248,3 +248,19 @@ static __always_inline void count_packet(void *map, u32 index, u64 length)
 		c->bytes += length;
 	}
 }
+
+/* In a map whose elements are COUNTER_GROUP counters each. */
+struct counter_group {
+	struct counter c[COUNTER_GROUP];
+};
+
+static __always_inline void count_in_group(void *map, u32 index, u64 length)
+{
+	u32 group = index / COUNTER_GROUP;
+	struct counter_group *g = bpf_map_lookup_elem(map, &group);
+	if (g) {
+		struct counter *c = &g->c[index % COUNTER_GROUP];
+		c->packets++;
+		c->bytes += length;
+	}
+}

@@ -299,13 +299,17 @@ type Profile struct {
 
 // Counter is a counter; direct ones belong to a table and are found by the index in
 // the entry's value, index 0 being that of the default action. Map is a per-CPU array
-// of packets (u64) and bytes (u64).
+// of packets (u64) and bytes (u64). An element of a direct counter's map is CounterGroup of these: the kernel takes its
+// time for each element of a per-CPU array. They cannot be written one by one and only count up.
 type Counter struct {
 	Name   string
 	Map    string
 	Size   int
 	Direct string // control-plane name of the table, or ""
 }
+
+// CounterGroup is how many direct counters there are in an element.
+const CounterGroup = 64
 
 // Meter is a meter; Map is an array of MeterCell.
 type Meter struct {
