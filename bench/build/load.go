@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/catena-nfv/catena/bench/netlab"
 	"github.com/catena-nfv/catena/internal/dataplane"
 	"github.com/catena-nfv/catena/internal/nf"
@@ -32,6 +34,20 @@ const (
 type started struct {
 	stages map[string]time.Duration
 	total  time.Duration
+	cpu    time.Duration // of this process and of clang
+}
+
+// cpu is the processor time that this process and its children have had.
+func cpu() (time.Duration, error) {
+	var sum int64
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var r unix.Rusage
+		if err := unix.Getrusage(who, &r); err != nil {
+			return 0, fmt.Errorf("processor time: %w", err)
+		}
+		sum += r.Utime.Nano() + r.Stime.Nano()
+	}
+	return time.Duration(sum), nil
 }
 
 // start loads a program onto a new switch with two ports, as P4Runtime does, and removes the switch.
@@ -52,6 +68,10 @@ func start(ctx context.Context, lib *nf.Library, text []byte, dir, cache string,
 		}
 	}
 	st.stages = map[string]time.Duration{}
+	used, err := cpu()
+	if err != nil {
+		return st, err
+	}
 	at := time.Now()
 	begin, stage := at, ""
 	next := func(name string) {
@@ -87,14 +107,16 @@ func start(ctx context.Context, lib *nf.Library, text []byte, dir, cache string,
 		return st, err
 	}
 	if err := pipeline.Commit(ctx); err != nil {
-		return st, err
+		return st, errors.Join(err, pipeline.Close())
 	}
 	if err := device.Inject(ctx, make([]byte, 64)); err != nil {
 		return st, err
 	}
 	next("")
 	st.total = time.Since(begin)
-	return st, nil
+	now, err := cpu()
+	st.cpu = now - used
+	return st, err
 }
 
 // front is the front end, in its stages.
