@@ -3,9 +3,14 @@
 // said to contain.
 package examples
 
-import _ "embed"
+import "embed"
 
 // Shop is what `catena up` deploys.
 //
 //go:embed shop.yaml
 var Shop string
+
+// Files are all examples.
+//
+//go:embed *.yaml
+var Files embed.FS

@@ -9,8 +9,9 @@ import (
 	"github.com/catena-nfv/catena/internal/service"
 )
 
-// The use cases of the paper "gRPC + P4 in OpenStack", section IV-C; shop is the
-// fourth with two networks, a router and a chain.
+// The use cases of the paper "gRPC + P4 in OpenStack" (000), section IV-C, and of paper
+// 001, section 5.2; shop is the fourth of the former with two networks, a router and a
+// chain.
 var contents = map[string]string{
 	"shop.yaml":     "2 networks, 1 routers, 2 servers, [loadbalancer firewall dns], 1 chains",
 	"usecase1.yaml": "1 networks, 0 routers, 3 servers, [], 0 chains",
@@ -18,6 +19,12 @@ var contents = map[string]string{
 	"usecase3.yaml": "1 networks, 0 routers, 2 servers, [loadbalancer firewall], 0 chains",
 	"usecase4.yaml": "1 networks, 0 routers, 2 servers, [loadbalancer firewall dns], 0 chains",
 	"usecase5.yaml": "2 networks, 1 routers, 2 servers, [loadbalancer], 0 chains",
+	"usecase6.yaml": "2 networks, 1 routers, 2 servers, [loadbalancer], 0 chains",
+	"usecase7.yaml": "2 networks, 1 routers, 2 servers, [loadbalancer], 0 chains",
+	"sfc1.yaml":     "3 networks, 1 routers, 2 servers, [], 0 chains",
+	"sfc2.yaml":     "3 networks, 1 routers, 2 servers, [loadbalancer], 0 chains",
+	"sfc3.yaml":     "3 networks, 1 routers, 2 servers, [dns loadbalancer], 0 chains",
+	"sfc4.yaml":     "3 networks, 1 routers, 2 servers, [dns loadbalancer firewall], 0 chains",
 }
 
 func TestExamples(t *testing.T) {
