@@ -8,6 +8,7 @@ import (
 	"github.com/catena-nfv/catena/bench/efficiency"
 	"github.com/catena-nfv/catena/bench/harness"
 	"github.com/catena-nfv/catena/bench/merge"
+	"github.com/catena-nfv/catena/bench/orchestration"
 	"github.com/catena-nfv/catena/bench/tables"
 	"github.com/catena-nfv/catena/bench/throughput"
 )
@@ -16,6 +17,8 @@ import (
 type Config struct {
 	// OpenSwitch makes a switch in the kernel with what programs it.
 	OpenSwitch throughput.OpenSwitch
+	// Orchestration is the cloud and the controller on it.
+	Orchestration orchestration.Config
 }
 
 // All returns the benchmarks in the order in which they are listed.
@@ -28,5 +31,6 @@ func All(cfg Config) []harness.Scenario {
 		build.Scenario(),
 		tables.Scenario(),
 		efficiency.ChangeScenario(cfg.OpenSwitch),
+		orchestration.Scenario(cfg.Orchestration),
 	}
 }

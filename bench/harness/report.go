@@ -173,17 +173,55 @@ func (r *Report) Text(w io.Writer) error {
 		fmt.Fprintln(&b)
 	}
 	for _, bar := range r.Bars {
-		word := "met"
-		if !bar.Met() {
-			word = "MISSED"
-		}
-		fmt.Fprintf(&b, "%s: %s, %s: %s\n", bar.Name, bar.Value, bar.bounds(), word)
+		fmt.Fprintf(&b, "%s: %s, %s: %s\n", bar.Name, bar.Value, bar.bounds(), bar.word())
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "\n%s\n", n)
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// Markdown prints the report as a page.
+func (r *Report) Markdown(w io.Writer) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s\n\n%s", r.Name, r.Title)
+	if r.Source != "" {
+		fmt.Fprintf(&b, " (%s)", r.Source)
+	}
+	fmt.Fprintf(&b, ".\n%d × %s, Linux %s. Median (quartiles) of %d rounds.\n", r.Machine.CPUs, r.Machine.CPU, r.Machine.Kernel, r.Rounds)
+	for _, t := range r.Tables {
+		fmt.Fprintf(&b, "\n## %s\n\n|", t.Title)
+		for _, c := range t.Columns {
+			fmt.Fprintf(&b, " %s |", strings.TrimSpace(c.Head+" "+c.Unit))
+		}
+		b.WriteString("\n|" + strings.Repeat("---|", len(t.Columns)) + "\n")
+		for _, row := range t.Rows {
+			b.WriteString("|")
+			for _, c := range row {
+				fmt.Fprintf(&b, " %s |", cell(c))
+			}
+			b.WriteString("\n")
+		}
+	}
+	if len(r.Bars) > 0 {
+		b.WriteString("\n## Bars\n\n| bar | value | bound | |\n|---|---|---|---|\n")
+	}
+	for _, bar := range r.Bars {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", bar.Name, bar.Value, bar.bounds(), bar.word())
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "\n%s\n", n)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func (b Bar) word() string {
+	if b.Met() {
+		return "met"
+	}
+	return "MISSED"
 }
 
 func (b Bar) bounds() string {

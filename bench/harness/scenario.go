@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/spf13/pflag"
 )
 
 // Scenario is one benchmark: a table or figure of a paper, or a bar of the project's own.
@@ -17,6 +19,8 @@ type Scenario struct {
 	Root bool
 	// Defaults fills the options that are zero.
 	Defaults Options
+	// Flags adds options of its own; may be nil.
+	Flags func(*pflag.FlagSet)
 	// Run measures until it is done or the context ends. It leaves nothing behind in either case.
 	Run func(context.Context, Options) (*Report, error)
 }

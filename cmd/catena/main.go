@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catena-nfv/catena/bench"
+	"github.com/catena-nfv/catena/bench/orchestration"
 	"github.com/catena-nfv/catena/examples"
 	"github.com/catena-nfv/catena/internal/cli"
 	"github.com/catena-nfv/catena/internal/cloud/guest"
@@ -78,7 +79,9 @@ in the Linux kernel, and reports until everything is ACTIVE and packets pass.`,
 	cmd.AddCommand(
 		cli.ApplyCommand(), cli.PlanCommand(), cli.GetCommand(), cli.DeleteCommand(), cli.WatchCommand(),
 		chain, cli.RuleCommand(), cli.NFCommand(openLibrary), cli.P4Command(kernel{}, nf.Options().FS), cli.SwitchCommand(), cli.TraceCommand(compileRunning),
-		cli.BenchCommand(bench.All(bench.Config{OpenSwitch: openBenchSwitch})),
+		cli.BenchCommand(bench.All(bench.Config{
+			OpenSwitch: openBenchSwitch, Orchestration: orchestration.Config{Access: benchAccess, Controller: startBenchController},
+		})),
 		cli.UpCommand(p, examples.Shop), cli.DownCommand(p), serveCommand(),
 	)
 	strict(cmd)

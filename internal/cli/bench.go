@@ -13,9 +13,7 @@ import (
 
 // BenchCommand runs benchmarks: `bench NAME` and `bench list`.
 func BenchCommand(scenarios []harness.Scenario) *cobra.Command {
-	var asJSON, check bool
-	var seconds float64
-	var opt harness.Options
+	var run benchRun
 	cmd := &cobra.Command{
 		Use: "bench NAME", Short: "measure one of the papers' tables or figures",
 		Long: `Bench measures one of the papers' tables or figures, or one of the project's own bars, on
@@ -29,35 +27,65 @@ this machine. What matters is told as a ratio to a reference that runs in the sa
 		if err != nil {
 			return err
 		}
-		if opt.Rounds < 0 || seconds < 0 || cmd.Flags().Changed("rounds") && opt.Rounds == 0 || cmd.Flags().Changed("seconds") && seconds == 0 {
-			return refuse("--rounds and --seconds are above 0")
-		}
-		if s.Root && os.Geteuid() != 0 {
-			return refuse("bench %s makes network namespaces and loads BPF programs: run it as root", s.Name)
-		}
-		opt.Span = time.Duration(seconds * float64(time.Second))
-		opt.Progress = cmd.ErrOrStderr()
-		report, err := s.Run(cmd.Context(), opt.With(s.Defaults))
-		if err != nil {
-			return fmt.Errorf("bench %s: %w", s.Name, err)
-		}
-		if asJSON {
-			err = report.JSON(cmd.OutOrStdout())
-		} else {
-			err = report.Text(cmd.OutOrStdout())
-		}
-		if err == nil && check && !report.Met() {
-			return &ExitError{Code: ExitFailed, Err: fmt.Errorf("bench %s: a bar is missed", s.Name)}
-		}
-		return err
+		return run.run(cmd, s)
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&check, "check", false, "fail when a bar is missed")
-	cmd.Flags().IntVar(&opt.Rounds, "rounds", 0, "how often each case is measured (default: as the benchmark says)")
-	cmd.Flags().Float64Var(&seconds, "seconds", 0, "length of one measurement, where time bounds it (default: as the benchmark says)")
-	cmd.Flags().Uint64Var(&opt.Seed, "seed", 0, "seed of random inputs (default 1)")
+	run.flags(cmd)
+	// Those with flags of their own are commands of their own.
+	for _, s := range scenarios {
+		if s.Flags != nil {
+			cmd.AddCommand(scenarioCommand(s))
+		}
+	}
 	cmd.AddCommand(benchList(scenarios))
 	return cmd
+}
+
+func scenarioCommand(s harness.Scenario) *cobra.Command {
+	var run benchRun
+	cmd := &cobra.Command{Use: s.Name, Short: s.Title, Args: cobra.NoArgs}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return run.run(cmd, s) }
+	run.flags(cmd)
+	s.Flags(cmd.Flags())
+	return cmd
+}
+
+// benchRun is what the flags of all benchmarks say.
+type benchRun struct {
+	asJSON, check bool
+	seconds       float64
+	opt           harness.Options
+}
+
+func (b *benchRun) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&b.asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&b.check, "check", false, "fail when a bar is missed")
+	cmd.Flags().IntVar(&b.opt.Rounds, "rounds", 0, "how often each case is measured (default: as the benchmark says)")
+	cmd.Flags().Float64Var(&b.seconds, "seconds", 0, "length of one measurement, where time bounds it (default: as the benchmark says)")
+	cmd.Flags().Uint64Var(&b.opt.Seed, "seed", 0, "seed of random inputs (default 1)")
+}
+
+func (b *benchRun) run(cmd *cobra.Command, s harness.Scenario) error {
+	if b.opt.Rounds < 0 || b.seconds < 0 || cmd.Flags().Changed("rounds") && b.opt.Rounds == 0 || cmd.Flags().Changed("seconds") && b.seconds == 0 {
+		return refuse("--rounds and --seconds are above 0")
+	}
+	if s.Root && os.Geteuid() != 0 {
+		return refuse("bench %s makes network namespaces and loads BPF programs: run it as root", s.Name)
+	}
+	b.opt.Span = time.Duration(b.seconds * float64(time.Second))
+	b.opt.Progress = cmd.ErrOrStderr()
+	report, err := s.Run(cmd.Context(), b.opt.With(s.Defaults))
+	if err != nil {
+		return fmt.Errorf("bench %s: %w", s.Name, err)
+	}
+	if b.asJSON {
+		err = report.JSON(cmd.OutOrStdout())
+	} else {
+		err = report.Text(cmd.OutOrStdout())
+	}
+	if err == nil && b.check && !report.Met() {
+		return &ExitError{Code: ExitFailed, Err: fmt.Errorf("bench %s: a bar is missed", s.Name)}
+	}
+	return err
 }
 
 // benchItem is what `bench list --json` prints of a benchmark.

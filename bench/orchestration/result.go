@@ -1,0 +1,301 @@
+package orchestration
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/catena-nfv/catena/bench/harness"
+)
+
+// Result is a run on one cloud, as it is stored.
+type Result struct {
+	Backend  string          `json:"backend"`
+	Zone     string          `json:"zone,omitempty"`
+	Guests   bool            `json:"guests"`
+	Poll     float64         `json:"poll_seconds"`
+	Rounds   int             `json:"rounds"`
+	Machine  harness.Machine `json:"machine"`
+	Measured time.Time       `json:"measured"`
+	Cases    []CaseResult    `json:"cases"`
+	Repeated []string        `json:"repeated,omitempty"`
+}
+
+// CaseResult is one workload on all platforms.
+type CaseResult struct {
+	Name    string                      `json:"name"`
+	Source  string                      `json:"source"`
+	Group   string                      `json:"group,omitempty"`
+	Clients int                         `json:"clients"`
+	Servers int                         `json:"servers"`
+	Seconds map[Platform]harness.Sample `json:"seconds"`
+	Paper   map[string]float64          `json:"paper,omitempty"`
+}
+
+var scenario = harness.Scenario{
+	Name: "orchestration", Title: "seconds until a service runs on OpenStack, by interface and engine",
+	Source: "paper 000, Tables V and VI; 001, Tables II and III", Root: true,
+	Defaults: harness.Options{Rounds: 3, Seed: 1},
+}
+
+// Scenario is the benchmark with its flags.
+func Scenario(cfg Config) harness.Scenario {
+	s := scenario
+	var opt Options
+	s.Flags = func(f *pflag.FlagSet) {
+		f.StringSliceVar(&opt.Cases, "cases", []string{"usecases"}, "usecases (paper 000), sfc and grid (paper 001), all, or names of cases")
+		f.StringSliceVar(&opt.Only, "platforms", nil, "of rest, grpc, rest+engine, grpc+sequence, limit (default all)")
+		f.StringVar(&opt.Backend, "backend", "ovs", "what the cloud's network is made of, for the report: ovs or p4")
+		f.StringVar(&opt.Image, "image", "ubuntu", "image of the servers")
+		f.StringVar(&opt.Flavor, "flavor", "small", "flavor of the servers")
+		f.DurationVar(&opt.Poll, "poll", time.Second, "how often the papers' sequence asks for a server's status")
+		f.BoolVar(&opt.Guests, "guests", false, "something runs in the servers: functions must answer")
+		f.StringVar(&opt.Out, "out", "", "folder for JSON, Markdown and plots")
+		f.StringSliceVar(&opt.Join, "join", nil, "show these JSON files of earlier runs together, and measure nothing")
+	}
+	s.Run = func(ctx context.Context, common harness.Options) (*harness.Report, error) {
+		return Run(ctx, cfg, opt, common)
+	}
+	return s
+}
+
+func newResult(opt Options, common harness.Options, a Access) *Result {
+	return &Result{
+		Backend: opt.Backend, Zone: a.Zone, Guests: opt.Guests, Poll: opt.Poll.Seconds(), Rounds: common.Rounds,
+		Machine: harness.NewReport(scenario, common).Machine, Measured: time.Now().UTC().Truncate(time.Second),
+	}
+}
+
+// load reads a stored result.
+func load(path string) (*Result, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var r Result
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(r.Cases) == 0 || r.Backend == "" {
+		return nil, fmt.Errorf("%s is no result of this benchmark", path)
+	}
+	return &r, nil
+}
+
+func (r *Result) save(path string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// saved is how many per cent less time one sample takes than another, round by round.
+func saved(less, than harness.Sample) harness.Sample {
+	out := less.Ratio(than)
+	for i := range out {
+		out[i] = 100 * (1 - out[i])
+	}
+	return out
+}
+
+// allowed is what the product may take: 5 % more than the limit, or 100 ms.
+func allowed(limit harness.Sample) harness.Sample {
+	out := make(harness.Sample, len(limit))
+	for i, v := range limit {
+		out[i] = max(1.05*v, v+0.1)
+	}
+	return out
+}
+
+// sum adds samples round by round.
+func sum(samples ...harness.Sample) harness.Sample {
+	var out harness.Sample
+	for _, s := range samples {
+		if out == nil {
+			out = make(harness.Sample, len(s))
+		}
+		for i := range min(len(out), len(s)) {
+			out[i] += s[i]
+		}
+	}
+	return out
+}
+
+// total adds a platform's seconds over the cases of a group; "" is all of paper 000.
+func (r *Result) total(group string, p Platform) (seconds harness.Sample, cases int) {
+	var parts []harness.Sample
+	for _, c := range r.Cases {
+		if c.Group != "" && (group == "" || c.Group == group) && len(c.Seconds[p]) > 0 {
+			parts = append(parts, c.Seconds[p])
+		}
+	}
+	return sum(parts...), len(parts)
+}
+
+// cell is a sample in a table, nothing where nothing was measured.
+func cell(s harness.Sample) any {
+	if len(s) == 0 {
+		return nil
+	}
+	return s
+}
+
+func paper(c CaseResult, backend string, p Platform) any {
+	if v := c.Paper[backend+"/"+string(p)]; v > 0 {
+		return v
+	}
+	return nil
+}
+
+// report shows one run.
+func (r *Result) report() *harness.Report {
+	out := harness.NewReport(scenario, harness.Options{Rounds: r.Rounds})
+	out.Machine = r.Machine
+	t := harness.Table{Title: "seconds until all is ACTIVE, backend " + r.Backend, Columns: []harness.Column{
+		{Key: "case", Head: "case"}, {Key: "clients", Head: "clients"}, {Key: "servers", Head: "servers"},
+		{Key: "rest", Head: "REST", Unit: "s"}, {Key: "grpc", Head: "gRPC", Unit: "s"},
+		{Key: "rest_engine", Head: "REST + engine", Unit: "s"}, {Key: "grpc_sequence", Head: "gRPC + sequence", Unit: "s"},
+		{Key: "limit", Head: "limit", Unit: "s"}, {Key: "saved", Head: "gRPC saves", Unit: "%"}, {Key: "above", Head: "above limit", Unit: "s"},
+		{Key: "paper_rest", Head: "paper REST", Unit: "s"}, {Key: "paper_grpc", Head: "paper gRPC", Unit: "s"},
+	}}
+	for _, c := range r.Cases {
+		s := c.Seconds
+		t.Row(c.Name, c.Clients, c.Servers, cell(s[REST]), cell(s[GRPC]), cell(s[RESTEngine]), cell(s[GRPCSequence]), cell(s[Limit]),
+			cell(saved(s[GRPC], s[REST])), cell(s[GRPC].Sub(s[Limit])), paper(c, r.Backend, REST), paper(c, r.Backend, GRPC))
+	}
+	out.Tables = append(out.Tables, t)
+	r.addGroups(out)
+	r.addBars(out)
+	out.Notes = r.notes()
+	return out
+}
+
+// addGroups adds paper 000's Table VI: means over use cases without networks to be made
+// between (1–4), with them (5–7), and all.
+func (r *Result) addGroups(out *harness.Report) {
+	t := harness.Table{Title: "mean over the use cases of paper 000 (Table VI)", Columns: []harness.Column{
+		{Key: "cases", Head: "use cases"}, {Key: "measured", Head: "measured"}, {Key: "rest", Head: "REST", Unit: "s"}, {Key: "grpc", Head: "gRPC", Unit: "s"},
+		{Key: "limit", Head: "limit", Unit: "s"}, {Key: "saved", Head: "gRPC saves", Unit: "%"},
+	}}
+	for _, g := range []string{"", "1-4", "5-7"} {
+		rest, n := r.total(g, REST)
+		grpc, m := r.total(g, GRPC)
+		limit, l := r.total(g, Limit)
+		if n == 0 || m != n {
+			continue
+		}
+		if l != n {
+			limit = nil
+		}
+		f := 1 / float64(n)
+		t.Row(cmp.Or(g, "1-7"), n, rest.Scale(f), grpc.Scale(f), cell(limit.Scale(f)), saved(grpc, rest))
+	}
+	if len(t.Rows) > 0 {
+		out.Tables = append(out.Tables, t)
+	}
+}
+
+func (r *Result) addBars(out *harness.Report) {
+	rest, n := r.total("", REST)
+	grpc, m := r.total("", GRPC)
+	if n > 0 && n == m {
+		out.Bars = append(out.Bars, harness.Bar{Name: "time saved over the use cases of paper 000, in %", Value: saved(grpc, rest), AtLeast: 53.3})
+	}
+	var worst harness.Sample
+	name := ""
+	for _, c := range r.Cases {
+		if c.Name == "n1-m1" && len(c.Seconds[REST]) > 0 && len(c.Seconds[GRPC]) > 0 {
+			out.Bars = append(out.Bars, harness.Bar{Name: "gRPC / REST with one client and one server", Value: c.Seconds[GRPC].Ratio(c.Seconds[REST]), AtMost: 1})
+		}
+		if len(c.Seconds[Limit]) == 0 || len(c.Seconds[GRPC]) == 0 {
+			continue
+		}
+		if v := c.Seconds[GRPC].Ratio(allowed(c.Seconds[Limit])); name == "" || v.Median() > worst.Median() {
+			worst, name = v, c.Name
+		}
+	}
+	if name != "" {
+		out.Bars = append(out.Bars, harness.Bar{Name: "gRPC / (the limit and 5 % or 100 ms), worst case " + name, Value: worst, AtMost: 1})
+	}
+}
+
+func (r *Result) notes() []string {
+	what := "real guests"
+	if !r.Guests {
+		what = "servers in which nothing runs are counted as well: ACTIVE is what the cloud says"
+	}
+	notes := []string{
+		fmt.Sprintf("REST authenticates, makes OpenStack's calls one after another and asks each server for its status every %g s, as the papers describe it; gRPC is Catena. "+
+			"REST + engine and gRPC + sequence have the interfaces exchanged. The limit makes the cloud's calls without an orchestrator, each as soon as what it needs is there.", r.Poll),
+		"Zone " + cmp.Or(r.Zone, "of the cloud's choice") + "; " + what + ". After each measurement every server was found ACTIVE by the cloud's own list, and after its removal the project as before.",
+		"The papers' figures are of other machines: compare the shares, not the seconds.",
+	}
+	for _, text := range r.Repeated {
+		notes = append(notes, "Measured once more: "+text)
+	}
+	return notes
+}
+
+// join shows several runs together: paper 000's Table V.
+func join(opt Options, common harness.Options) (*harness.Report, error) {
+	var all []*Result
+	for _, path := range opt.Join {
+		r, err := load(path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	common.Rounds = all[0].Rounds
+	out := harness.NewReport(scenario, common)
+	out.Machine = all[0].Machine
+	t := harness.Table{Title: "seconds until all is ACTIVE, by backend (Table V)", Columns: []harness.Column{{Key: "case", Head: "case"}}}
+	for _, r := range all {
+		for _, p := range []Platform{REST, GRPC} {
+			t.Columns = append(t.Columns, harness.Column{Key: r.Backend + "_" + string(p), Head: r.Backend + " " + string(p), Unit: "s"})
+		}
+	}
+	t.Columns = append(t.Columns, harness.Column{Key: "saved", Head: "last against first", Unit: "%"})
+	for _, c := range all[0].Cases {
+		row := []any{c.Name}
+		first, last := math.NaN(), math.NaN()
+		for _, r := range all {
+			var s map[Platform]harness.Sample
+			for _, other := range r.Cases {
+				if other.Name == c.Name {
+					s = other.Seconds
+				}
+			}
+			row = append(row, cell(s[REST]), cell(s[GRPC]))
+			if math.IsNaN(first) {
+				first = s[REST].Median()
+			}
+			last = s[GRPC].Median()
+		}
+		row = append(row, 100*(1-last/first)) // of medians: the runs are not of the same rounds
+		t.Row(row...)
+	}
+	out.Tables = append(out.Tables, t)
+	for i, r := range all {
+		out.Notes = append(out.Notes, fmt.Sprintf("%s: measured %s, %d rounds, from %s", r.Backend, r.Measured.Format(time.DateTime), r.Rounds, filepath.Base(opt.Join[i])))
+	}
+	if opt.Out == "" {
+		return out, nil
+	}
+	if err := os.MkdirAll(opt.Out, 0o755); err != nil {
+		return nil, err
+	}
+	base := filepath.Join(opt.Out, "orchestration")
+	if err := writeMarkdown(base+".md", out); err != nil {
+		return nil, err
+	}
+	return out, plotAll(base, all)
+}
