@@ -225,7 +225,7 @@ func (w *Watch) look(ctx context.Context) {
 			}
 		}
 		// The cloud has other work than to be asked.
-		wait := max(pause, 2*time.Since(started))
+		wait := max(pause, time.Since(started))
 		if err == nil && w.pushed() {
 			wait = w.cfg.Full
 		}
