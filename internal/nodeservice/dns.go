@@ -19,12 +19,12 @@ type resolver struct {
 	// upstream lists the node's name servers, "HOST:PORT".
 	upstream func() []string
 	log      *slog.Logger
-	// busy bounds the questions that are passed on at a time.
-	busy chan struct{}
+	// asked bounds the questions that are passed on at a time.
+	asked *quota
 }
 
 const (
-	maxQuestions    = 256
+	maxQuestions    = 32 // of a port
 	upstreamTimeout = 3 * time.Second
 	hostTTL         = 30 // seconds
 )
@@ -44,17 +44,19 @@ func hostServers() []string {
 
 // ServeDNS implements dns.Handler.
 func (r *resolver) ServeDNS(w dns.ResponseWriter, m *dns.Msg) {
-	from, err := netip.ParseAddrPort(w.RemoteAddr().String())
-	if err != nil {
-		return
-	}
-	p, v := r.who(from.Addr().Unmap())
+	from := remote(w.RemoteAddr())
+	p, v := r.who(from)
 	if p == nil || len(m.Question) != 1 {
 		return
 	}
 	out := answerHosts(v, p, m)
-	if out == nil {
+	switch {
+	case out != nil:
+	case !r.asked.take(from):
+		out = new(dns.Msg).SetRcode(m, dns.RcodeServerFailure)
+	default:
 		out = r.ask(m, w.LocalAddr().Network())
+		r.asked.give(from)
 	}
 	if w.LocalAddr().Network() == "udp" {
 		size := dns.MinMsgSize
@@ -116,13 +118,6 @@ func answerHosts(v *view, p *port, m *dns.Msg) *dns.Msg {
 
 // ask passes a question on, to one server after the other.
 func (r *resolver) ask(m *dns.Msg, network string) *dns.Msg {
-	failed := func() *dns.Msg { return new(dns.Msg).SetRcode(m, dns.RcodeServerFailure) }
-	select {
-	case r.busy <- struct{}{}:
-		defer func() { <-r.busy }()
-	default:
-		return failed()
-	}
 	c := &dns.Client{Net: network, Timeout: upstreamTimeout}
 	for _, s := range r.upstream() {
 		ctx, cancel := context.WithTimeout(context.Background(), upstreamTimeout)
@@ -134,5 +129,5 @@ func (r *resolver) ask(m *dns.Msg, network string) *dns.Msg {
 		}
 		r.log.Debug("DNS question", "name", m.Question[0].Name, "server", s, "error", err)
 	}
-	return failed()
+	return new(dns.Msg).SetRcode(m, dns.RcodeServerFailure)
 }

@@ -36,7 +36,7 @@ func (h *metadataHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	p, _ := h.who(from.Addr().Unmap())
+	p, _ := h.who(from.Addr())
 	if p == nil {
 		http.Error(w, "no port is known for this address", http.StatusNotFound)
 		return

@@ -330,3 +330,62 @@ func TestMetadataOfNova(t *testing.T) {
 		t.Errorf("no instance: %d", code)
 	}
 }
+
+// TestPassedOn has questions passed on to a name server, which the first of two is not.
+func TestPassedOn(t *testing.T) {
+	pc, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	upstream := &dns.Server{PacketConn: pc, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, m *dns.Msg) {
+		out := new(dns.Msg).SetReply(m)
+		rr, err := dns.NewRR(m.Question[0].Name + " 60 IN A 192.0.2.7")
+		if err != nil {
+			t.Error(err)
+		}
+		out.Answer = []dns.RR{rr}
+		if err := w.WriteMsg(out); err != nil {
+			t.Error(err)
+		}
+	})}
+	started := make(chan struct{})
+	upstream.NotifyStartedFunc = func() { close(started) }
+	go upstream.ActivateAndServe()
+	<-started
+	defer upstream.Shutdown()
+	servers := []string{pc.LocalAddr().String()}
+	r := &resolver{upstream: func() []string { return servers }, log: slog.New(slog.DiscardHandler)}
+	m := new(dns.Msg).SetQuestion("example.org.", dns.TypeA)
+	if out := r.ask(m, "udp"); len(out.Answer) != 1 || out.Id != m.Id || !strings.HasSuffix(out.Answer[0].String(), "192.0.2.7") {
+		t.Errorf("%s", out)
+	}
+	closed, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	servers = append([]string{closed.LocalAddr().String()}, servers...)
+	if out := r.ask(m, "udp"); len(out.Answer) != 1 {
+		t.Errorf("with a server that is down: %s", out)
+	}
+	servers = servers[:1]
+	if out := r.ask(m, "udp"); out.Rcode != dns.RcodeServerFailure || out.Id != m.Id {
+		t.Errorf("with no server: %s", out)
+	}
+}
+
+func TestQuota(t *testing.T) {
+	q := newQuota(2)
+	one, two := addr("198.18.1.0"), addr("198.18.2.5")
+	if portOf(two) != 2 || !q.take(one) || !q.take(addr("198.18.1.9")) || q.take(one) || !q.take(two) {
+		t.Error("a port's share is not two")
+	}
+	q.give(one)
+	if !q.take(one) || q.take(one) {
+		t.Error("what is given back is not there again")
+	}
+	q.give(two)
+	if len(q.used) != 1 {
+		t.Errorf("%v", q.used)
+	}
+}

@@ -50,6 +50,9 @@ type packet struct {
 	frame []byte
 }
 
+// maxConnections is how many TCP connections a port may have with the node.
+const maxConnections = 64
+
 // queued is how many packets may wait; more are dropped, as on any busy link.
 const queued = 1024
 
@@ -73,15 +76,18 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.http = &http.Server{
 		Handler:     &metadataHandler{who: s.who, nova: cfg.Nova, secret: cfg.Secret, log: cfg.Log},
-		ReadTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 	}
-	r := &resolver{who: s.who, upstream: cfg.Upstream, log: cfg.Log, busy: make(chan struct{}, maxQuestions)}
-	s.dns = []*dns.Server{{Listener: room.dnsTCP, Handler: r}, {PacketConn: room.dnsUDP, Handler: r}}
+	r := &resolver{who: s.who, upstream: cfg.Upstream, log: cfg.Log, asked: newQuota(maxQuestions)}
+	connections := newQuota(maxConnections)
+	s.dns = []*dns.Server{{Listener: fairListener{room.dnsTCP, connections}, Handler: r}, {PacketConn: room.dnsUDP, Handler: r}}
 
 	s.running.Go(func() { s.fromSwitch(ctx) })
 	s.running.Go(func() { s.fromServers(ctx) })
-	s.running.Go(func() { s.serve(ctx, "metadata", func() error { return s.http.Serve(room.metadata) }) })
+	s.running.Go(func() {
+		s.serve(ctx, "metadata", func() error { return s.http.Serve(fairListener{room.metadata, connections}) })
+	})
 	for _, d := range s.dns {
 		s.running.Go(func() { s.serve(ctx, "DNS", d.ActivateAndServe) })
 	}

@@ -92,6 +92,21 @@ func TestNodeServices(t *testing.T) {
 	}
 	wg.Wait()
 
+	// Who takes all that it can get leaves the others theirs.
+	for range 80 {
+		c, err := vms[0].DialContext(t.Context(), "tcp4", "169.254.169.254:80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	if out, err := hostname(vms[0]); err == nil {
+		t.Errorf("80 connections are open, and another one is answered: %q", out)
+	}
+	if out, err := hostname(vms[1]); err != nil || out != "blue-vm" {
+		t.Errorf("behind a greedy neighbour: %q, %v", out, err)
+	}
+
 	// Nothing is remembered: another controller knows all there is to know.
 	c.kill()
 	c = p.serve()
