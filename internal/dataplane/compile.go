@@ -241,7 +241,7 @@ func compile(ctx context.Context, clang, src string, flags []string, dir string)
 	if err != nil {
 		return nil, err
 	}
-	return elf, checkStack(elf)
+	return elf, checkLimits(elf)
 }
 
 // errorLines keeps the first errors, with the lines that explain them, and leaves

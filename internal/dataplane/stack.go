@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
+	"github.com/catena-nfv/catena/internal/p4/target"
 )
 
 // maxStack is how many bytes of stack a program and the functions that it calls may
@@ -17,9 +18,12 @@ const (
 	stackUnit = 32
 )
 
-// checkStack fails with ErrStack if an object would exceed the kernel's stack limit:
-// clang looks at single functions only.
-func checkStack(elf []byte) error {
+// maxMaps is how many maps a program may use.
+const maxMaps = 64
+
+// checkLimits fails if an object would exceed a limit of the kernel that clang does not
+// know.
+func checkLimits(elf []byte) error {
 	c, err := cebpf.LoadCollectionSpecFromReader(bytes.NewReader(elf))
 	if err != nil {
 		return fmt.Errorf("compiled object: %w", err)
@@ -28,6 +32,22 @@ func checkStack(elf []byte) error {
 	if p == nil {
 		return fmt.Errorf("compiled object: no program %s", ebpf.ProgramName)
 	}
+	used := map[string]bool{}
+	for _, ins := range p.Instructions {
+		if ins.IsLoadFromMap() {
+			used[ins.Reference()] = true
+		}
+	}
+	if len(used) > maxMaps {
+		return fmt.Errorf("%w: the program needs %d maps, a kernel's program has %d at most: each table, counter, meter and register "+
+			"is one, a ternary table two; use fewer of them", target.ErrUnsupported, len(used), maxMaps)
+	}
+	return checkStack(p)
+}
+
+// checkStack fails with ErrStack if a program would exceed the kernel's stack limit:
+// clang looks at single functions only.
+func checkStack(p *cebpf.ProgramSpec) error {
 	frames, calls := map[string]int{}, map[string][]string{}
 	name := ""
 	// Registers that hold the frame pointer plus a constant.
