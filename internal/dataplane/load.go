@@ -21,6 +21,9 @@ type LoadOptions struct {
 	// for maps in Maps it says what they hold; the rest is written into new maps where
 	// the program still has a place for it.
 	Contents *tables.Contents
+	// Same is the predecessor if it has the same text and all its maps are in Maps: what
+	// the kernel has verified of it is used again.
+	Same *Program
 	// Targets are the hooks to load; nil means all that the object has.
 	Targets []ebpf.Target
 }
@@ -53,7 +56,11 @@ func Load(o *Object, opts LoadOptions) (*Program, error) {
 		replace[name] = m
 	}
 	for _, t := range targets {
-		if err := p.load(o, t, replace); err != nil {
+		load := p.load
+		if opts.Same != nil && opts.Same.program(t) != nil {
+			load = func(_ *Object, t ebpf.Target, _ map[string]*cebpf.Map) error { return p.share(opts.Same, t) }
+		}
+		if err := load(o, t, replace); err != nil {
 			return nil, errors.Join(err, p.Close())
 		}
 		for name, m := range p.Maps {
@@ -77,6 +84,29 @@ func Load(o *Object, opts LoadOptions) (*Program, error) {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
+}
+
+// share takes the program of one hook, with the maps that it uses, from a program of the same text.
+func (p *Program) share(same *Program, t ebpf.Target) error {
+	prog, err := same.program(t).Clone()
+	if err != nil {
+		return fmt.Errorf("program %q: share it for %s: %w", p.Spec.Name, t, err)
+	}
+	if t == ebpf.TC {
+		p.TC = prog
+	} else {
+		p.XDP = prog
+	}
+	for name, m := range same.Maps {
+		if p.Maps[name] != nil {
+			continue
+		}
+		if p.Maps[name], err = m.Clone(); err != nil {
+			delete(p.Maps, name)
+			return fmt.Errorf("program %q: share map %s: %w", p.Spec.Name, name, err)
+		}
+	}
+	return nil
 }
 
 // load loads the program of one hook, taking maps from replace.

@@ -128,7 +128,11 @@ func (s *Switch) Predecessor(next *ebpf.Spec) (opts LoadOptions, release func())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running != nil {
-		return LoadOptions{Maps: s.running.Shared(next), Contents: s.running.Contents()}, func() {}
+		opts := LoadOptions{Maps: s.running.Shared(next), Contents: s.running.Contents()}
+		if s.running.Spec.Source == next.Source {
+			opts.Same = s.running
+		}
+		return opts, func() {}
 	}
 	kept := s.pins.openMaps(s.gen, s.keys, next)
 	return LoadOptions{Maps: kept}, func() {

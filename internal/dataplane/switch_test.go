@@ -341,6 +341,44 @@ func TestSwitchSwap(t *testing.T) {
 	})
 }
 
+// A program that takes its own place is not verified again, and keeps counting.
+func TestSwitchSameAgain(t *testing.T) {
+	testModes(t, func(t *testing.T, w *wireBed) {
+		s := w.open()
+		w.addPorts(s)
+		id := func() cebpf.ProgramID {
+			info, err := s.Running().program(w.cfg.Mode).Info()
+			if err != nil {
+				t.Fatal(err)
+			}
+			id, _ := info.ID()
+			return id
+		}
+		w.run(s, 1)
+		first := id()
+		if w.ping() {
+			t.Fatal("lost")
+		}
+		w.run(s, 1)
+		if id() != first {
+			t.Error("the same program was loaded again")
+		}
+		if w.ping() {
+			t.Error("lost after the swap")
+		}
+		if c, err := s.Running().ReadCounter("seen", 1); err != nil || c.Packets != 2 {
+			t.Errorf("counter %+v, %v", c, err)
+		}
+		w.run(s, 2)
+		if id() == first {
+			t.Error("another program was not loaded")
+		}
+		if w.ping() {
+			t.Error("lost after the last swap")
+		}
+	})
+}
+
 // While no process has the switch open packets flow; the next process goes on with
 // its counters.
 func TestSwitchOutlivesProcess(t *testing.T) {
