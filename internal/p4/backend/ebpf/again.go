@@ -73,14 +73,28 @@ func (f *fn) again(s *ir.Call) {
 	member := "resubmit"
 	if s.Op == ir.OpRecirculate {
 		member = "recirculate"
-		if f.g.use.ops[ir.OpTruncate] {
-			f.g.unsupported(s.Span, "recirculation in a program that truncates packets")
-		}
-		if f.g.spec.Clones {
-			f.g.unsupported(s.Span, "recirculation in a program that clones packets")
-		}
 	}
 	f.t.f("s->%s = %s + 1;", member, f.g.listIndex(s, s.Args[0]))
+}
+
+// recirculate starts a packet again that egress and deparser are done with.
+func (f *fn) recirculate() {
+	t := f.t
+	if f.g.use.ops[ir.OpTruncate] {
+		t.f("if (s->truncate && s->truncate - 1 < wire_length(ctx) - (p->flags >> PORT_PAD_SHIFT)) {")
+		t.f("#ifdef TEST_BUILD")
+		t.f("/* a test's packet may be shorter than the kernel allows: the rest is padding */")
+		t.f("p->flags = p->flags & ((1 << PORT_PAD_SHIFT) - 1) | wire_length(ctx) - (s->truncate - 1) << PORT_PAD_SHIFT;")
+		t.f("#elif defined(TARGET_XDP)")
+		t.f("if (bpf_xdp_adjust_tail(ctx, (int)(s->truncate - 1) - (int)wire_length(ctx)))")
+		t.f("\treturn VERDICT_DROP;")
+		t.f("#else")
+		t.f("if (bpf_skb_change_tail(ctx, s->truncate - 1, 0))")
+		t.f("\treturn VERDICT_DROP;")
+		t.f("#endif")
+		t.f("}")
+	}
+	t.f("return again(s, p, s->recirculate, %d);", recirculated)
 }
 
 // writePasses writes what a packet takes along when it starts again.

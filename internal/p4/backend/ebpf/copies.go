@@ -454,7 +454,18 @@ func (f *fn) finishAmongClones() {
 	t.f("s->queued = left > 0;")
 	t.f("}")
 	t.f("#endif")
-	t.f("int dropped = finish(ctx, s, to);")
+	if f.g.halves() {
+		t.f("int dropped = leave(ctx, s, to);")
+		t.f("if (!dropped && s->recirculate) {")
+		f.runJobs(true)
+		t.f("if (build(ctx, s))")
+		t.f("\treturn VERDICT_DROP;")
+		f.recirculate()
+		t.f("}")
+		t.f("dropped = dropped || build(ctx, s);")
+	} else {
+		t.f("int dropped = finish(ctx, s, to);")
+	}
 	t.f("#ifdef TARGET_TC")
 	t.f("if (s->queued) {")
 	t.f("if (!dropped)")

@@ -70,7 +70,8 @@
 // therefore jobs in a queue: for each copy egress and deparser run, the packet is sent
 // and made again what it was. Clones that cut the packet are the last, so that a packet
 // that the kernel has yet to cut into segments, whose end cannot be put back, has
-// been sent before.
+// been sent before. Of a packet that is recirculated the clones are made between egress and
+// deparser. A copy itself cannot start again: one that asks for it is dropped.
 //
 // # Limits
 //

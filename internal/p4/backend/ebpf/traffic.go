@@ -167,9 +167,10 @@ func (g *gen) writePass() {
 		t.f("if (finish(ctx, s, to))")
 		t.f("\treturn VERDICT_DROP;")
 	}
-	if g.use.ops[ir.OpRecirculate] {
-		t.f("if (s->recirculate)")
-		t.f("\treturn again(s, p, s->recirculate, %d);", recirculated)
+	if g.use.ops[ir.OpRecirculate] && !g.spec.Clones {
+		t.f("if (s->recirculate) {")
+		f.recirculate()
+		t.f("}")
 	}
 	t.f("return transmit(ctx, s, to, flags, 0);")
 	t.f("}")
@@ -232,32 +233,33 @@ func (g *gen) writePrepare() {
 	t.f("")
 }
 
-// writeFinish writes egress and all behind it, up to the finished packet.
+// writeFinish writes egress and all behind it, up to the finished packet. Where packets
+// with clones are recirculated there are two functions, between which the clones are
+// made: they need the packet as it came.
 func (g *gen) writeFinish() {
 	f := g.newFn()
 	t := f.t
-	t.f("/* egress, checksums and deparser: 0, or -1 if the packet is dropped */")
-	if g.shared { // by the packet and its copies
-		f.beginGlobal("int", "finish", ", u32 port")
-	} else {
-		t.f("static __always_inline int finish(ctx_t *ctx, struct state *s, u32 port)")
+	begin := func(name, params string) {
+		if g.shared { // by the packet and its copies
+			f.beginGlobal("int", name, params)
+			return
+		}
+		t.f("static __always_inline int %s(ctx_t *ctx, struct state *s%s)", name, params)
 		t.f("{")
 	}
-	f.setStd("egress_port", "port")
-	f.setStd("egress_spec", "0")
-	f.setStd("packet_length", "s->length")
-	g.setClock(f, "enq_timestamp")
-	g.setClock(f, "egress_global_timestamp")
-	if len(g.p.Egress.Body.Body) > 0 {
-		t.f("egress(ctx, s);")
-		if g.spec.Clones {
-			t.f("#ifdef TARGET_TC")
-			t.f("if (s->clone && !s->failed)")
-			t.f("\tclone_egress(ctx, s);")
-			t.f("#endif")
-		}
-		t.f("if (s->failed || %s == DROP_PORT)", g.std("egress_spec"))
-		t.f("\treturn -1;")
+	if g.halves() {
+		t.f("/* egress: 0, or -1 if the packet is dropped */")
+		begin("leave", ", u32 port")
+		g.writeEgress(f)
+		t.f("return 0;")
+		t.f("}")
+		t.f("")
+		t.f("/* checksums and deparser: 0, or -1 if the packet is dropped */")
+		begin("build", "")
+	} else {
+		t.f("/* egress, checksums and deparser: 0, or -1 if the packet is dropped */")
+		begin("finish", ", u32 port")
+		g.writeEgress(f)
 	}
 	if g.stays {
 		for i := range g.writtenWords() {
@@ -272,6 +274,35 @@ func (g *gen) writeFinish() {
 	t.f("return 0;")
 	t.f("}")
 	t.f("")
+	if g.halves() {
+		t.f("#define finish(ctx, s, port) (leave(ctx, s, port) || build(ctx, s))")
+		t.f("")
+	}
+}
+
+// halves tells whether egress and deparser are functions of their own.
+func (g *gen) halves() bool { return g.spec.Clones && g.use.ops[ir.OpRecirculate] }
+
+// writeEgress writes egress and what goes with it.
+func (g *gen) writeEgress(f *fn) {
+	t := f.t
+	f.setStd("egress_port", "port")
+	f.setStd("egress_spec", "0")
+	f.setStd("packet_length", "s->length")
+	g.setClock(f, "enq_timestamp")
+	g.setClock(f, "egress_global_timestamp")
+	if len(g.p.Egress.Body.Body) == 0 {
+		return
+	}
+	t.f("egress(ctx, s);")
+	if g.spec.Clones {
+		t.f("#ifdef TARGET_TC")
+		t.f("if (s->clone && !s->failed)")
+		t.f("\tclone_egress(ctx, s);")
+		t.f("#endif")
+	}
+	t.f("if (s->failed || %s == DROP_PORT)", g.std("egress_spec"))
+	t.f("\treturn -1;")
 }
 
 // writeTransmit writes what sends the finished packet to a port.
