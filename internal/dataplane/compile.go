@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -143,7 +144,7 @@ func compileCached(ctx context.Context, src string, flags []string, opts BuildOp
 	}
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{clang, src}, flags...), "\x00")))
 	name := filepath.Join(opts.CacheDir, hex.EncodeToString(sum[:16])+".o")
-	if elf, err := os.ReadFile(name); err == nil {
+	if elf, err := ReadCached(name); err == nil {
 		if len(elf) == 0 {
 			return nil, ErrStack
 		}
@@ -187,20 +188,41 @@ func writeAtomically(name string, data []byte) error {
 // buildPrefix begins the names of the folders in which clang works.
 const buildPrefix = ".build-"
 
+// keepCached is for how long a cache keeps what nobody takes from it.
+const keepCached = 30 * 24 * time.Hour
+
 // CleanCache removes from a cache what compilers left that were killed with their
-// parent. Those that may still run are left alone.
+// parent, unless they may still run, and what was not used for long.
 func CleanCache(dir string) error {
-	folders, err := filepath.Glob(filepath.Join(dir, buildPrefix+"*"))
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("object cache: %w", err)
 	}
 	var errs []error
-	for _, f := range folders {
-		if info, err := os.Stat(f); err == nil && time.Since(info.ModTime()) > time.Hour {
-			errs = append(errs, os.RemoveAll(f))
+	for _, e := range entries {
+		limit := keepCached
+		if strings.HasPrefix(e.Name(), buildPrefix) {
+			limit = time.Hour
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > limit {
+			errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// ReadCached reads a file of a cache, which is then in use.
+func ReadCached(name string) ([]byte, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	_ = os.Chtimes(name, now, now) // if not, it is compiled again some day
+	return data, nil
 }
 
 var stackLimit = regexp.MustCompile(`(?i)BPF stack limit|stack (size|limit)[^\n]*exceed`)

@@ -1,6 +1,7 @@
 package kernelswitch
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/gob"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/catena-nfv/catena/internal/dataplane"
 	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"google.golang.org/protobuf/proto"
@@ -43,14 +45,13 @@ func (d *Device) cacheFile(text []byte) string {
 
 // readCache returns what a file keeps, false if it keeps nothing of use.
 func readCache(file string) (*configv1.P4Info, *ebpf.Spec, bool) {
-	f, err := os.Open(file)
+	data, err := dataplane.ReadCached(file)
 	if err != nil {
 		return nil, nil, false
 	}
-	defer f.Close()
 	var g generated
 	info := &configv1.P4Info{}
-	if gob.NewDecoder(f).Decode(&g) != nil || g.Spec == nil || proto.Unmarshal(g.P4Info, info) != nil {
+	if gob.NewDecoder(bytes.NewReader(data)).Decode(&g) != nil || g.Spec == nil || proto.Unmarshal(g.P4Info, info) != nil {
 		return nil, nil, false
 	}
 	return info, g.Spec, true
@@ -58,7 +59,7 @@ func readCache(file string) (*configv1.P4Info, *ebpf.Spec, bool) {
 
 // writeCache keeps what became of a text. Readers find all of it or nothing.
 func writeCache(file string, info *configv1.P4Info, spec *ebpf.Spec) error {
-	bytes, err := proto.Marshal(info)
+	text, err := proto.Marshal(info)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func writeCache(file string, info *configv1.P4Info, spec *ebpf.Spec) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(gob.NewEncoder(f).Encode(generated{spec, bytes}), f.Close())
+	err = errors.Join(gob.NewEncoder(f).Encode(generated{spec, text}), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), file)
 	}
