@@ -13,6 +13,7 @@ import (
 
 	"github.com/catena-nfv/catena/internal/dataplane"
 	"github.com/catena-nfv/catena/internal/nf"
+	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
 	"github.com/catena-nfv/catena/internal/p4/compile"
 	"github.com/catena-nfv/catena/internal/p4/ir"
 	"github.com/catena-nfv/catena/internal/p4/p4info"
@@ -112,10 +113,11 @@ func (d *device) memory() (uint64, error) {
 	var sum uint64
 	p := d.sw.Running()
 	for _, t := range p.Spec.Tables {
-		for _, name := range []string{t.Map, t.Masks} {
-			if name == "" {
-				continue
-			}
+		maps := []string{t.Map}
+		if t.Masks != "" {
+			maps = append(maps, t.Masks, ebpf.MapFilters) // of which it is the only table
+		}
+		for _, name := range maps {
 			info, err := p.Maps[name].Info()
 			if err != nil {
 				return 0, err

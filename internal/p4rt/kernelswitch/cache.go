@@ -23,12 +23,8 @@ type generated struct {
 	P4Info []byte
 }
 
-// cacheFile is where what a text becomes is kept; "" means nowhere. The compiler is this binary: another one may
-// make something else of the text.
-func (d *Device) cacheFile(text []byte) string {
-	if d.cfg.CacheDir == "" {
-		return ""
-	}
+// compiler tells this binary from others, which may make something else of a text; "" if it cannot be told.
+func compiler() string {
 	self, err := os.Executable()
 	if err != nil {
 		return ""
@@ -37,8 +33,16 @@ func (d *Device) cacheFile(text []byte) string {
 	if err != nil {
 		return ""
 	}
+	return fmt.Sprintf("%s %d %d", self, info.Size(), info.ModTime().UnixNano())
+}
+
+// cacheFile is where what a text becomes is kept; "" means nowhere.
+func (d *Device) cacheFile(text []byte) string {
+	if d.cfg.CacheDir == "" || d.compiler == "" {
+		return ""
+	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %d %d\n", self, info.Size(), info.ModTime().UnixNano())
+	fmt.Fprintln(h, d.compiler)
 	h.Write(text)
 	return filepath.Join(d.cfg.CacheDir, hex.EncodeToString(h.Sum(nil)[:16])+".program")
 }

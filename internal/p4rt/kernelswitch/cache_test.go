@@ -55,6 +55,11 @@ func TestCache(t *testing.T) {
 	if other := d.cacheFile([]byte("another program")); other == file {
 		t.Error("two programs share a file")
 	}
+	upgraded := New(d.cfg)
+	upgraded.compiler += "1"
+	if upgraded.cacheFile([]byte("a program")) == file {
+		t.Error("two compilers share a file")
+	}
 	// A file that was cut is none.
 	if err := os.Truncate(file, 1000); err != nil {
 		t.Fatal(err)

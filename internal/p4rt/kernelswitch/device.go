@@ -38,7 +38,8 @@ type Config struct {
 
 // Device implements server.Device.
 type Device struct {
-	cfg Config
+	cfg      Config
+	compiler string // as it was when the process began: an upgrade may put another one in its place
 }
 
 // New makes a device of a switch. The switch stays the caller's.
@@ -46,7 +47,7 @@ func New(cfg Config) *Device {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string) {}
 	}
-	return &Device{cfg: cfg}
+	return &Device{cfg: cfg, compiler: compiler()}
 }
 
 // Listen implements server.Device.
