@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
@@ -387,5 +388,30 @@ func TestQuota(t *testing.T) {
 	q.give(two)
 	if len(q.used) != 1 {
 		t.Errorf("%v", q.used)
+	}
+}
+
+func TestThrottle(t *testing.T) {
+	now := time.Unix(0, 0)
+	th := newThrottle(10, 3)
+	th.now = func() time.Time { return now }
+	count := func(port uint32) (n int) {
+		for range 100 {
+			if th.allow(port) {
+				n++
+			}
+		}
+		return n
+	}
+	if a, b := count(1), count(2); a != 3 || b != 3 {
+		t.Errorf("at once: %d and %d packets", a, b)
+	}
+	now = now.Add(200 * time.Millisecond)
+	if n := count(1); n != 2 {
+		t.Errorf("after 0.2 s: %d", n)
+	}
+	now = now.Add(time.Hour)
+	if n := count(1); n != 3 {
+		t.Errorf("after an hour: %d", n)
 	}
 }

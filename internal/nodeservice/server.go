@@ -38,6 +38,7 @@ type Server struct {
 	view       atomic.Pointer[view]
 	translator *translator
 	room       *room
+	throttle   *throttle
 	packets    chan packet
 	http       *http.Server
 	dns        []*dns.Server
@@ -52,6 +53,9 @@ type packet struct {
 
 // maxConnections is how many TCP connections a port may have with the node.
 const maxConnections = 64
+
+// maxRate is how many packets a port may send to the node in a second, and at once.
+const maxRate = 1000
 
 // queued is how many packets may wait; more are dropped, as on any busy link.
 const queued = 1024
@@ -71,7 +75,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, translator: newTranslator(), room: room, packets: make(chan packet, queued)}
+	s := &Server{cfg: cfg, translator: newTranslator(), room: room, throttle: newThrottle(maxRate, maxRate), packets: make(chan packet, queued)}
 	s.view.Store(newView(service.SwitchConfig{}))
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.http = &http.Server{
@@ -139,7 +143,11 @@ func (s *Server) PacketIn(frame []byte) bool {
 	if len(frame) < 34 || binary.BigEndian.Uint32(frame) != nodeMAC {
 		return false
 	}
-	p := packet{uint32(binary.BigEndian.Uint16(frame[4:])), append([]byte(nil), frame...)}
+	number := uint32(binary.BigEndian.Uint16(frame[4:]))
+	if !s.throttle.allow(number) {
+		return true
+	}
+	p := packet{number, append([]byte(nil), frame...)}
 	select {
 	case s.packets <- p:
 	default:
