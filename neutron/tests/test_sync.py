@@ -5,9 +5,10 @@ import pathlib
 import queue
 import tempfile
 import threading
-import tomllib
 import unittest
 from unittest import mock
+
+import tomllib
 
 try:
     from networking_catena import client, config, sync
