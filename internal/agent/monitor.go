@@ -183,13 +183,24 @@ func findLink(name string) (l link, ok bool, err error) {
 }
 
 func listLinks() (map[string]link, error) {
-	all, err := netlink.LinkList()
+	all, err := consistent(netlink.LinkList)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list links: %w", err)
 	}
 	links := make(map[string]link, len(all))
 	for _, l := range all {
 		links[l.Attrs().Name] = linkOf(l)
 	}
 	return links, nil
+}
+
+// consistent asks again when links changed meanwhile: the kernel's answer may lack some
+// then, and a link that is taken for gone would lose its packets.
+func consistent(list func() ([]netlink.Link, error)) (all []netlink.Link, err error) {
+	for range 20 {
+		if all, err = list(); !errors.Is(err, netlink.ErrDumpInterrupted) {
+			break
+		}
+	}
+	return all, err
 }

@@ -163,3 +163,20 @@ func TestTaps(t *testing.T) {
 		t.Errorf("the switch has %v", sw.ports)
 	}
 }
+
+// TestConsistent: the kernel says when its list is not of one moment.
+func TestConsistent(t *testing.T) {
+	calls := 0
+	list := func() ([]netlink.Link, error) {
+		if calls++; calls < 3 {
+			return nil, netlink.ErrDumpInterrupted
+		}
+		return []netlink.Link{&netlink.Dummy{}}, nil
+	}
+	if all, err := consistent(list); err != nil || len(all) != 1 {
+		t.Errorf("%v, %v", all, err)
+	}
+	if _, err := consistent(func() ([]netlink.Link, error) { return nil, netlink.ErrDumpInterrupted }); !errors.Is(err, netlink.ErrDumpInterrupted) {
+		t.Errorf("a list that is never of one moment: %v", err)
+	}
+}
