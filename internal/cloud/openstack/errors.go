@@ -131,3 +131,10 @@ func isBusy(err error) bool {
 	var e *APIError
 	return errors.As(err, &e) && e.Status == http.StatusConflict && !e.quota()
 }
+
+// isCut tells whether a list that takes several answers cannot be gone on with: the server
+// at which it stopped has been deleted.
+func isCut(err error) bool {
+	var e *APIError
+	return errors.As(err, &e) && e.Status == http.StatusBadRequest && strings.HasPrefix(e.Message, "marker ")
+}

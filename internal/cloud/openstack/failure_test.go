@@ -243,8 +243,12 @@ func TestEconomy(t *testing.T) {
 			t.Errorf("%s: %d calls, more than %d", tt.call, n, tt.most)
 		}
 	}
+	lists := f.Calls("GET /network/v2.0/networks")
 	demolish(t, c)
 	empty(t, f)
+	if n := f.Calls("GET /network/v2.0/networks") - lists; n > 4 {
+		t.Errorf("the networks were listed %d times to delete a service", n)
+	}
 }
 
 // TestTokenExpires: a new token is got in the middle.

@@ -94,6 +94,35 @@ func (inv *inventory) has(k key) bool {
 	return len(inv.named(k)) > 0
 }
 
+// without returns an inventory that does not have an object; a network takes its ports
+// along, a router those that it had.
+func (inv *inventory) without(k key) *inventory {
+	out := &inventory{
+		networks: slices.Clone(inv.networks), subnets: inv.subnets, routers: slices.Clone(inv.routers),
+		ports: slices.Clone(inv.ports), servers: slices.Clone(inv.servers),
+	}
+	switch k.kind {
+	case service.KindNetwork:
+		n, _ := inv.network(k.name)
+		out.networks = slices.DeleteFunc(out.networks, func(n network) bool { return n.Name == k.name })
+		out.ports = slices.DeleteFunc(out.ports, func(p port) bool { return p.NetworkID == n.ID })
+	case service.KindRouter:
+		for _, r := range inv.routers {
+			if r.Name == k.name {
+				out.ports = slices.DeleteFunc(out.ports, func(p port) bool { return p.DeviceID == r.ID })
+			}
+		}
+		out.routers = slices.DeleteFunc(out.routers, func(r router) bool { return r.Name == k.name })
+	case service.KindPort:
+		out.ports = slices.DeleteFunc(out.ports, func(p port) bool { return p.Name == k.name })
+	default:
+		out.servers = slices.DeleteFunc(out.servers, func(s server) bool {
+			return s.Name == k.name && s.Metadata[metaKind] == string(k.kind)
+		})
+	}
+	return out
+}
+
 // named lists the servers of a kind and name, the oldest first. There is more than one
 // only when a controller was killed over making one and another did not see it.
 func (inv *inventory) named(k key) []server {
@@ -135,17 +164,20 @@ func (inv *inventory) port(name string) (port, bool) {
 // known is what the driver knows of one owner without asking.
 type known struct {
 	mu sync.Mutex
-	// seen is what there was when the cloud was asked last; nil: it never was.
+	// seen is what there was when the cloud was asked last, less what was deleted since;
+	// nil: it never was asked. Nobody else makes things in this owner's name, so it is
+	// right about all that is not in touched.
 	seen *inventory
-	// touched are the objects that this driver has begun to make since it started.
-	// Of others, seen is right when it says that they are not there: nobody else makes
-	// things in this owner's name.
-	touched map[key]bool
+	// touched are the objects that this driver has begun to make since.
+	touched map[key]touch
 	// subnets are those of networks that this driver has made or met.
 	subnets map[string]subnet // by the network's name
 
 	running, next *load
 }
+
+// touch counts the calls that make an object: all, and those that have not returned.
+type touch struct{ begun, running int }
 
 // load is one look at the cloud, shared by all who asked before it began.
 type load struct {
@@ -159,40 +191,64 @@ func (c *Cloud) of(o service.Owner) *known {
 	defer c.mu.Unlock()
 	k := c.known[o]
 	if k == nil {
-		k = &known{touched: map[key]bool{}, subnets: map[string]subnet{}}
+		k = &known{touched: map[key]touch{}, subnets: map[string]subnet{}}
 		c.known[o] = k
 	}
 	return k
 }
 
 // forget says that an object is gone.
-func (c *Cloud) forget(o service.Owner, kind service.Kind, name string) {
+func (c *Cloud) forget(o service.Owner, id key) {
 	k := c.of(o)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.touched, key{kind, name})
-	if kind == service.KindNetwork {
-		delete(k.subnets, name)
+	delete(k.touched, id)
+	if id.kind == service.KindNetwork {
+		delete(k.subnets, id.name)
+	}
+	if k.seen != nil {
+		k.seen = k.seen.without(id)
 	}
 }
 
 // touch says that an object is about to be made, and returns what there is already: nil
-// when that is certainly nothing of it.
-func (c *Cloud) touch(ctx context.Context, o service.Owner, kind service.Kind, name string) (*inventory, error) {
+// when that is nothing of it. release is to be called when the making has ended.
+func (c *Cloud) touch(ctx context.Context, o service.Owner, id key) (inv *inventory, release func(), err error) {
 	k := c.of(o)
 	k.mu.Lock()
-	id := key{kind, name}
-	clear := k.seen != nil && !k.touched[id] && !k.seen.has(id)
-	k.touched[id] = true
+	_, again := k.touched[id]
+	clear := k.seen != nil && !again && !k.seen.has(id)
+	t := k.touched[id]
+	k.touched[id] = touch{t.begun + 1, t.running + 1}
 	k.mu.Unlock()
+	release = func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if t, ok := k.touched[id]; ok {
+			k.touched[id] = touch{t.begun, t.running - 1}
+		}
+	}
 	if clear {
-		return nil, nil
+		return nil, release, nil
 	}
-	inv, err := c.look(ctx, o)
-	if err != nil || !inv.has(id) {
-		return nil, err
+	if inv, err = c.look(ctx, o); err != nil || !inv.has(id) {
+		inv = nil
 	}
-	return inv, nil
+	return inv, release, err
+}
+
+// recall returns what there is of an object that is to be deleted, without asking where
+// that is known.
+func (c *Cloud) recall(ctx context.Context, o service.Owner, id key) (*inventory, error) {
+	k := c.of(o)
+	k.mu.Lock()
+	_, touched := k.touched[id]
+	seen := k.seen
+	k.mu.Unlock()
+	if seen != nil && !touched {
+		return seen, nil
+	}
+	return c.look(ctx, o)
 }
 
 // look asks the cloud what it has of an owner, now. Calls that come while one look is
@@ -221,6 +277,12 @@ func (c *Cloud) look(ctx context.Context, o service.Owner) (*inventory, error) {
 // begin starts a look; the lock is held.
 func (c *Cloud) begin(ctx context.Context, o service.Owner, k *known, l *load) {
 	k.running = l
+	settled := map[key]touch{} // made before the look: it tells of them
+	for id, t := range k.touched {
+		if t.running == 0 {
+			settled[id] = t
+		}
+	}
 	go func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 		defer cancel()
@@ -229,6 +291,11 @@ func (c *Cloud) begin(ctx context.Context, o service.Owner, k *known, l *load) {
 		defer k.mu.Unlock()
 		if l.err == nil {
 			k.seen = l.inv
+			for id, t := range settled {
+				if k.touched[id] == t {
+					delete(k.touched, id)
+				}
+			}
 			for _, n := range l.inv.networks {
 				if s, ok := l.inv.subnet(n.ID); ok {
 					k.subnets[n.Name] = s
@@ -302,8 +369,15 @@ func (c *Cloud) list(ctx context.Context, o service.Owner) (*inventory, error) {
 }
 
 // servers lists all servers that match, however many answers that takes.
-func (s *Session) servers(ctx context.Context, filter ...string) ([]server, error) {
-	var all []server
+func (s *Session) servers(ctx context.Context, filter ...string) (all []server, err error) {
+	err = persist(ctx, s.cfg.Outage, func() error {
+		all, err = s.pages(ctx, filter)
+		return err
+	}, isCut)
+	return all, err
+}
+
+func (s *Session) pages(ctx context.Context, filter []string) (all []server, err error) {
 	for path := query("servers/detail", filter...); path != ""; {
 		var answer struct {
 			Servers []server `json:"servers"`

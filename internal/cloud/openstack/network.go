@@ -136,11 +136,7 @@ func poolOf(n service.Network) (first, last netip.Addr, ok bool) {
 
 // deleteNetwork removes the networks of that name, with what of ours is on them.
 func (c *Cloud) deleteNetwork(ctx context.Context, o service.Owner, name string) error {
-	return c.whileBusy(ctx, func() error {
-		inv, err := c.look(ctx, o)
-		if err != nil {
-			return err
-		}
+	return c.dismantle(ctx, o, key{service.KindNetwork, name}, func(inv *inventory) error {
 		for _, n := range inv.networks {
 			if n.Name != name {
 				continue
@@ -253,11 +249,7 @@ func (c *Cloud) plugged(ctx context.Context, portID, routerID string) bool {
 
 // deleteRouter removes the routers of that name with their ports.
 func (c *Cloud) deleteRouter(ctx context.Context, o service.Owner, name string) error {
-	return c.whileBusy(ctx, func() error {
-		inv, err := c.look(ctx, o)
-		if err != nil {
-			return err
-		}
+	return c.dismantle(ctx, o, key{service.KindRouter, name}, func(inv *inventory) error {
 		for _, r := range inv.routers {
 			if r.Name != name {
 				continue
@@ -307,7 +299,8 @@ func (c *Cloud) ensure(ctx context.Context, o service.Owner, k key, make func(*i
 		return err
 	}
 	return persist(ctx, c.cfg.Outage, func() error {
-		inv, err := c.touch(ctx, o, k.kind, k.name)
+		inv, release, err := c.touch(ctx, o, k)
+		defer release()
 		if err != nil {
 			return err
 		}
@@ -315,9 +308,18 @@ func (c *Cloud) ensure(ctx context.Context, o service.Owner, k key, make func(*i
 	}, isTransient)
 }
 
-// whileBusy repeats a deletion as long as something else that goes on forbids it.
-func (c *Cloud) whileBusy(ctx context.Context, do func() error) error {
-	return persist(ctx, busyPatience, do, isBusy)
+// dismantle deletes an object, again and again as long as something else that goes on
+// forbids it. remove gets what there is; after a first attempt in vain that is looked up.
+func (c *Cloud) dismantle(ctx context.Context, o service.Owner, k key, remove func(*inventory) error) error {
+	find := c.recall
+	return persist(ctx, busyPatience, func() error {
+		inv, err := find(ctx, o, k)
+		if err != nil {
+			return err
+		}
+		find = func(ctx context.Context, o service.Owner, _ key) (*inventory, error) { return c.look(ctx, o) }
+		return remove(inv)
+	}, isBusy)
 }
 
 func body(key string, attributes map[string]any) map[string]any {

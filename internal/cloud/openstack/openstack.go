@@ -155,7 +155,7 @@ func (c *Cloud) Delete(ctx context.Context, o service.Owner, kind service.Kind, 
 		err = errors.New("OpenStack has no objects of this kind")
 	}
 	if err == nil {
-		c.forget(o, kind, name)
+		c.forget(o, key{kind, name})
 	}
 	return named(kind, name, err)
 }

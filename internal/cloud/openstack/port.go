@@ -67,7 +67,7 @@ func (c *Cloud) createPort(ctx context.Context, o service.Owner, want *service.P
 	}
 	// The network that we know is not there any more.
 	if isStatus(err, http.StatusNotFound) {
-		c.forget(o, service.KindNetwork, spec.Network)
+		c.forget(o, key{service.KindNetwork, spec.Network})
 		err = fmt.Errorf("network %q has vanished: %w", spec.Network, err)
 	}
 	return made, err
@@ -220,11 +220,7 @@ func specOf(p port, words []string, networkName string, sub subnet) (service.Por
 
 // deletePort removes the ports of that name, from under their servers if need be.
 func (c *Cloud) deletePort(ctx context.Context, o service.Owner, name string) error {
-	return c.whileBusy(ctx, func() error {
-		inv, err := c.look(ctx, o)
-		if err != nil {
-			return err
-		}
+	return c.dismantle(ctx, o, key{service.KindPort, name}, func(inv *inventory) error {
 		for _, p := range inv.ports {
 			if p.Name != name {
 				continue

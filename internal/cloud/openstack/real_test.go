@@ -49,7 +49,12 @@ func openReal(t *testing.T, cfg Config) *Cloud {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.Close() })
+	t.Cleanup(func() {
+		if err := c.Purge(context.Background()); err != nil {
+			t.Error(err)
+		}
+		c.Close()
+	})
 	return c
 }
 

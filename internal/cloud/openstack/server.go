@@ -208,11 +208,12 @@ func (c *Cloud) blamePorts(ctx context.Context, o service.Owner, in instance, ca
 
 // deleteServer removes the servers of that kind and name, and waits until they are gone.
 func (c *Cloud) deleteServer(ctx context.Context, o service.Owner, kind service.Kind, name string) error {
-	inv, err := c.look(ctx, o)
+	id := key{kind, name}
+	inv, err := c.recall(ctx, o, id)
 	if err != nil {
 		return err
 	}
-	for _, s := range inv.named(key{kind, name}) {
+	for _, s := range inv.named(id) {
 		if err := c.removeServer(ctx, s.ID); err != nil {
 			return err
 		}
@@ -222,7 +223,7 @@ func (c *Cloud) deleteServer(ctx context.Context, o service.Owner, kind service.
 
 func (c *Cloud) removeServer(ctx context.Context, id string) error {
 	for attempt := 0; ; attempt++ {
-		err := c.whileBusy(ctx, func() error { return c.session.compute.remove(ctx, "servers/"+id) })
+		err := persist(ctx, busyPatience, func() error { return c.session.compute.remove(ctx, "servers/"+id) }, isBusy)
 		if err == nil {
 			err = c.waitGone(ctx, id)
 		}

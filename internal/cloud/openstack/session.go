@@ -107,7 +107,12 @@ func (s *Session) roundTripper() http.RoundTripper {
 
 // serverList lists servers for those who wait for some.
 func (s *Session) serverList(ctx context.Context, since time.Time) ([]servers.Server, error) {
-	return watch.Servers(s.compute.client)(ctx, since)
+	var list []servers.Server
+	err := persist(ctx, s.cfg.Outage, func() (err error) {
+		list, err = watch.Servers(s.compute.client)(ctx, since)
+		return s.compute.explain(err, http.MethodGet, "servers/detail")
+	}, isCut)
+	return list, err
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
