@@ -2,12 +2,13 @@
 # make down   stop it and remove everything that it made
 # make test   lint and all tests
 # make openstack        an OpenStack on this machine (docs/openstack.md); BACKEND=ovs|catena
+# make test-openstack   the tests against it, or against the cloud that OS_CLOUD names
 # make openstack-down   stop it; openstack-wipe: and remove its data
 SHELL := /bin/bash
 export PATH := $(CURDIR)/build/tools/go/bin:/usr/local/go/bin:$(PATH)
 export CGO_ENABLED ?= 0
 
-.PHONY: up down build deps test-deps test lint unit generate clean openstack openstack-down openstack-wipe
+.PHONY: up down build deps test-deps test lint unit generate clean openstack test-openstack openstack-down openstack-wipe
 
 up: build
 	@bin/catena up
@@ -42,6 +43,12 @@ unit: build
 
 openstack: deps
 	@deploy/openstack/up
+
+test-openstack: export OS_CLOUD ?= demo
+test-openstack: export OS_CLIENT_CONFIG_FILE ?= /var/lib/catena-openstack/clouds.yaml
+test-openstack: build
+	@CATENA_TEST_OPENSTACK=fake go test -count=1 -timeout 60m -v -run Real ./internal/cloud/openstack
+	@CATENA_TEST_OPENSTACK=fake go test -count=1 -timeout 60m -v ./test/openstack
 
 openstack-down:
 	@deploy/openstack/down
