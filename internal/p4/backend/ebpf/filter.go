@@ -11,15 +11,15 @@ import (
 // value, 1 if an element has it (a Bloom filter with one function). Most masks have none for a packet, and a bit is
 // sooner read than the hash map searched, whose elements lie all over the memory.
 
-// The filter of a mask has 2^bits bits: about one for each entry of the table, so that few are set when the entries have
-// many masks.
+// The filter of a mask has 2^bits bits: at least two for each entry that the table can hold, so that very few are set when
+// the entries have many masks. Each that is set for another element costs a look at memory far away.
 const (
 	minFilterBits = 9
-	maxFilterBits = 16
+	maxFilterBits = 17
 )
 
 func filterBits(size int) int {
-	return min(max(bits.Len(uint(size-1)), minFilterBits), maxFilterBits)
+	return min(max(bits.Len(uint(size-1))+1, minFilterBits), maxFilterBits)
 }
 
 // FilterWords is the number of words (u64) of a mask's filter.
