@@ -69,53 +69,78 @@ type remote struct {
 // port's number. An inventory's ports must not keep others from being deployed: one
 // whose groups do not fit has a policy that allows nothing, and is told of in unfit.
 func policies(cfg service.SwitchConfig) (all []policy, of map[uint32]uint32, unfit, err error) {
-	groups := map[uint32]service.SwitchGroup{}
+	m := &policyMaker{
+		groups: map[uint32]service.SwitchGroup{}, members: membersOf(cfg.Ports),
+		byGroups: map[string]made{}, byRules: map[string]made{}, taken: map[uint32]bool{},
+	}
 	for _, g := range cfg.Groups {
-		groups[g.Number] = g
+		m.groups[g.Number] = g
 	}
-	members := membersOf(cfg.Ports)
 	of = map[uint32]uint32{}
-	type result struct {
-		number uint32 // never 0, which is no policy
-		err    error
-	}
-	made := map[string]result{} // by rules
-	taken := map[uint32]bool{}
 	var errs, left []error
 	for _, p := range cfg.Ports {
 		if !p.Secured {
 			continue
 		}
-		rules, names, err := rulesOf(p, groups)
-		text, jsonErr := json.Marshal(rules)
-		if jsonErr != nil {
-			return nil, nil, nil, jsonErr
+		x, err := m.policy(p.Groups)
+		if err != nil {
+			return nil, nil, nil, err
 		}
-		m, known := made[string(text)]
-		if !known {
-			m.number = numberOf(text, taken)
-			x := policy{number: m.number}
-			if x.ingress, m.err = sideOf(rules, service.Ingress, members); m.err == nil {
-				x.egress, m.err = sideOf(rules, service.Egress, members)
-			}
-			if m.err != nil {
-				x.ingress, x.egress = side{}, side{}
-				m.err = fmt.Errorf("security groups %s: %w", strings.Join(names, ", "), m.err)
-			}
-			made[string(text)] = m
-			all = append(all, x)
-		}
-		err = errors.Join(err, m.err)
+		of[p.Number] = x.number
 		switch {
-		case err == nil:
+		case x.err == nil:
 		case p.Owner == service.InventoryOwner:
-			left = append(left, fmt.Errorf("port %q is cut off: %w", p.Port.Name, err))
+			left = append(left, fmt.Errorf("port %q is cut off: %w", p.Port.Name, x.err))
 		default:
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("port %q: %w", p.Port.Name, x.err))
 		}
-		of[p.Number] = m.number
 	}
-	return all, of, errors.Join(left...), errors.Join(errs...)
+	return m.all, of, errors.Join(left...), errors.Join(errs...)
+}
+
+// policyMaker makes each policy once.
+type policyMaker struct {
+	groups            map[uint32]service.SwitchGroup
+	members           map[uint32][]prefix
+	byGroups, byRules map[string]made
+	taken             map[uint32]bool
+	all               []policy
+}
+
+// made is a policy's number, which is never 0, and what is wrong with its groups: then
+// it allows nothing.
+type made struct {
+	number uint32
+	err    error
+}
+
+func (m *policyMaker) policy(groups []uint32) (made, error) {
+	set := fmt.Sprint(groups)
+	if x, ok := m.byGroups[set]; ok {
+		return x, nil
+	}
+	rules, names, missing := rulesOf(groups, m.groups)
+	text, err := json.Marshal(rules)
+	if err != nil {
+		return made{}, err
+	}
+	x, ok := m.byRules[string(text)]
+	if !ok {
+		x.number = numberOf(text, m.taken)
+		p := policy{number: x.number}
+		if p.ingress, x.err = sideOf(rules, service.Ingress, m.members); x.err == nil {
+			p.egress, x.err = sideOf(rules, service.Egress, m.members)
+		}
+		if x.err != nil {
+			p.ingress, p.egress = side{}, side{}
+			x.err = fmt.Errorf("security groups %s: %w", strings.Join(names, ", "), x.err)
+		}
+		m.byRules[string(text)] = x
+		m.all = append(m.all, p)
+	}
+	x.err = errors.Join(missing, x.err)
+	m.byGroups[set] = x
+	return x, nil
 }
 
 // numberOf hashes a policy's rules to a number above 0 that no other has.
@@ -130,13 +155,13 @@ func numberOf(text []byte, taken map[uint32]bool) uint32 {
 	return n
 }
 
-// rulesOf collects the rules of a port's groups, sorted and without repetitions: equal
-// lists are equal policies.
-func rulesOf(p service.SwitchPort, groups map[uint32]service.SwitchGroup) (rules []service.SwitchGroupRule, names []string, err error) {
-	for _, n := range p.Groups {
+// rulesOf collects the rules of groups, sorted and without repetitions: equal lists are
+// equal policies. With a group that is missing there are none.
+func rulesOf(numbers []uint32, groups map[uint32]service.SwitchGroup) (rules []service.SwitchGroupRule, names []string, err error) {
+	for _, n := range numbers {
 		g, ok := groups[n]
 		if !ok {
-			return nil, nil, fmt.Errorf("port %q: security group %d is not configured", p.Port.Name, n) // and nothing is allowed
+			return nil, nil, fmt.Errorf("security group %d is not configured", n)
 		}
 		names = append(names, strconv.Quote(g.Name))
 		for _, r := range g.Rules {
