@@ -48,7 +48,7 @@ test-openstack: export OS_CLOUD ?= demo
 test-openstack: export OS_CLIENT_CONFIG_FILE ?= /var/lib/catena-openstack/clouds.yaml
 test-openstack: build
 	@CATENA_TEST_OPENSTACK=fake go test -count=1 -timeout 60m -v -run Real ./internal/cloud/openstack
-	@CATENA_TEST_OPENSTACK=fake go test -count=1 -timeout 60m -v ./test/openstack
+	@CATENA_TEST_OPENSTACK=fake go test -count=1 -timeout 60m -v ./test/openstack ./test/openstack/users
 
 openstack-down:
 	@deploy/openstack/down

@@ -21,15 +21,19 @@ func openMirror(ctx context.Context, o *options, db *store.Store, orchestrator *
 	return k, orchestrator.RememberInventory(ctx, k.Inventory())
 }
 
-// runMirror has the switch follow Neutron, and takes over the taps of its ports.
-func runMirror(ctx context.Context, k *mirror.Keeper, taps *agent.Taps, st *stack) {
-	ctx, cancel := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	running.Go(func() { k.Run(ctx) })
-	running.Go(func() {
+// runTaps takes over the taps of the cloud's ports as they appear.
+func runTaps(ctx context.Context, o *options, taps *agent.Taps, st *stack) {
+	run(ctx, st, func(ctx context.Context) {
 		if err := taps.Run(ctx); err != nil && ctx.Err() == nil {
-			k.Log.Error("taps are not followed any more", "error", err)
+			o.log.Error("taps are not followed any more", "error", err)
 		}
 	})
+}
+
+// run runs f until the stack is closed.
+func run(ctx context.Context, st *stack, f func(context.Context)) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { f(ctx) })
 	st.push(func() error { cancel(); running.Wait(); return nil })
 }

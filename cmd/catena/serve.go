@@ -179,7 +179,11 @@ func serve(ctx context.Context, o *options, ready func()) (err error) {
 	})
 	st.push(fab.Close)
 	taps := agent.NewTaps(n.agent)
-	work := orch.Config{Cloud: cloud, Node: n.agent, Fabric: servedFabric{fab, n}, Store: db, Log: o.log.With("part", "orch")}
+	var linked orch.Node = n.agent
+	if o.cloud == cloudOpenStack {
+		linked = taps
+	}
+	work := orch.Config{Cloud: cloud, Node: linked, Fabric: servedFabric{fab, n}, Store: db, Log: o.log.With("part", "orch")}
 	o.adapt(&work)
 	orchestrator := orch.New(work)
 	st.push(func() error {
@@ -191,13 +195,11 @@ func serve(ctx context.Context, o *options, ready func()) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := orchestrator.Recover(ctx); err != nil {
-		o.log.Error("some services could not be taken up again", "error", err)
-	}
-	runMirror(ctx, keeper, taps, &st)
+	runTaps(ctx, o, taps, &st)
+	recovered := make(chan struct{})
 	cfg := server.Config{
 		Orchestrator: orchestrator, Socket: o.paths.Socket(), GRPC: o.grpc, HTTP: o.http, TokenFile: o.paths.TokenFile(), TLS: o.tls,
-		Version: version, Cloud: o.cloud, Mirror: keeper, Log: o.log.With("part", "api"),
+		Version: version, Cloud: o.cloud, Mirror: keeper, Ready: recovered, Log: o.log.With("part", "api"),
 	}
 	if verifier, services, err := o.tokens(); err != nil {
 		return err
@@ -214,6 +216,12 @@ func serve(ctx context.Context, o *options, ready func()) (err error) {
 		api.Stop(within)
 		return nil
 	})
+	// A server that is made again needs its port's tap, and Neutron's word on it.
+	if err := orchestrator.Recover(ctx); err != nil {
+		o.log.Error("some services could not be taken up again", "error", err)
+	}
+	run(ctx, &st, keeper.Run)
+	close(recovered)
 	ready()
 	<-ctx.Done()
 	return nil

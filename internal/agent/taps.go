@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/vishvananda/netlink"
 
@@ -14,8 +15,7 @@ import (
 
 // Taps attaches ports whose links a hypervisor makes and removes when it likes: on
 // OpenStack a port's tap appears when its server starts, in a bridge that nova made,
-// and another one after each hard reboot. It satisfies orch.Node, but does not wait
-// for links: Attach says which number the link gets as soon as there is one.
+// and another one after each hard reboot. It satisfies orch.Node.
 //
 // The controller's restart costs no packet: ports that the agent had attached stay so
 // until Detach or SetInventory says otherwise.
@@ -57,16 +57,38 @@ func NewTaps(a *Agent) *Taps {
 	return t
 }
 
-// Attach has the port's link become port number of the switch as soon as it is there.
-func (t *Taps) Attach(_ context.Context, o service.Owner, number uint32, port service.Port) error {
+// Attach has the port's link become port number of the switch as soon as it is there,
+// from now on, and waits for the first time until the context ends.
+func (t *Taps) Attach(ctx context.Context, o service.Owner, number uint32, port service.Port) error {
 	if number < MinPort || number > MaxPort {
 		return fmt.Errorf("port %q: number %d is not between %d and %d", port.Name, number, MinPort, MaxPort)
 	}
+	k := key(o, port.Name)
 	t.mu.Lock()
-	t.wanted[key(o, port.Name)] = tap{o, number, port}
+	t.wanted[k] = tap{o, number, port}
 	t.mu.Unlock()
 	t.poke()
-	return nil
+	for {
+		t.mu.Lock()
+		id, attached := t.attached[k]
+		failure, changed := t.failures[k], t.changed
+		t.mu.Unlock()
+		// Another id is that of the port that had the name before.
+		if attached && id == port.ID {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			t.mu.Lock()
+			delete(t.wanted, k)
+			t.mu.Unlock()
+			if failure != "" {
+				return errors.New(failure)
+			}
+			return fmt.Errorf("port %q: link %s does not appear: %w", port.Name, port.Link, ctx.Err())
+		}
+	}
 }
 
 // Detach takes the port from the switch. It succeeds when the port is not attached or
@@ -190,6 +212,9 @@ func (t *Taps) take(ctx context.Context, w tap, l link) error {
 	if err := netns.Sysctl("net/ipv6/conf/"+w.port.Link+"/disable_ipv6", "1"); err != nil {
 		t.agent.cfg.Log.Warn("the host speaks IPv6 on a port", "link", w.port.Link, "error", err)
 	}
+	// The link is there, or was a moment ago.
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
 	return t.agent.Attach(ctx, w.owner, w.number, w.port)
 }
 

@@ -140,11 +140,23 @@ func TestTaps(t *testing.T) {
 		t.Errorf("the switch has %v", sw.ports)
 	}
 
-	// A service's port on the same node: Attach does not wait for its link.
-	if err := taps.Attach(ctx, shop, 7, port("web.front", "tapct2")); err != nil {
-		t.Fatal(err)
+	// A service's port on the same node: Attach waits for its link.
+	done := make(chan error, 1)
+	go func() { done <- taps.Attach(ctx, shop, 7, port("web.front", "tapct2")) }()
+	select {
+	case err := <-done:
+		t.Errorf("attached without a link: %v", err)
+	case <-time.After(50 * time.Millisecond):
 	}
 	plug(t, "tapct2", br)
+	if err := <-done; err != nil || sw.index(7) != index(t, "tapct2") {
+		t.Errorf("%v; the switch has %v", err, sw.ports)
+	}
+	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	if err := taps.Attach(short, shop, 8, port("db.front", "tapct9")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a link that does not come: %v", err)
+	}
 	eventually(t, "the service's tap", is("[id-tapct0 id-tapct1 tapct2]"))
 
 	// After a restart nothing is lost, whoever comes first.

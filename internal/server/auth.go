@@ -121,6 +121,7 @@ type guard struct {
 	keystone *keystone.Verifier // nil: none is asked
 	log      *slog.Logger
 	stopping context.Context
+	ready    <-chan struct{} // nil: it is
 }
 
 // open are the calls that need no identity: they tell nothing of any project, or give
@@ -132,6 +133,25 @@ type identityKey struct{}
 func identityOf(ctx context.Context) Identity {
 	id, _ := ctx.Value(identityKey{}).(Identity)
 	return id
+}
+
+// early are the calls that are answered before the orchestrator is ready: the cloud needs
+// them to make what a recovery waits for.
+var early = []string{"/grpc.health.v1.Health/", "/grpc.reflection.", "/catena.v1.Mirror/"}
+
+// await lets a call wait until the orchestrator is ready.
+func (g *guard) await(ctx context.Context, method string) error {
+	if g.ready == nil || slices.ContainsFunc(early, func(prefix string) bool { return strings.HasPrefix(method, prefix) }) {
+		return nil
+	}
+	select {
+	case <-g.ready:
+		return nil
+	case <-ctx.Done():
+		return status.FromContextError(ctx.Err()).Err()
+	case <-g.stopping.Done():
+		return status.Error(codes.Unavailable, "the controller is shutting down")
+	}
 }
 
 // identify gives the context with the caller's identity: that of a Keystone token in
@@ -230,6 +250,9 @@ func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 	if ctx, err = g.identify(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
+	if err := g.await(ctx, info.FullMethod); err != nil {
+		return nil, err
+	}
 	resp, err = handler(ctx, req)
 	return resp, toStatus(err)
 }
@@ -243,6 +266,9 @@ func (g *guard) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(g.stopping, cancel)()
+	if err := g.await(ctx, info.FullMethod); err != nil {
+		return err
+	}
 	err = toStatus(handler(srv, &guardedStream{ss, ctx}))
 	if g.stopping.Err() != nil && status.Code(err) == codes.Canceled {
 		return status.Error(codes.Unavailable, "the controller is shutting down")

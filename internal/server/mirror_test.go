@@ -50,7 +50,8 @@ func startMirror(t *testing.T) (*fakeMirror, *Server, catenav1.MirrorClient) {
 		t.Fatal(err)
 	}
 	f := &fakeMirror{}
-	s, err := Start(Config{Mirror: f, Socket: filepath.Join(run, "s"), GRPC: "127.0.0.1:0", TokenFile: tokens})
+	never := make(chan struct{}) // what a recovery needs is answered before its end
+	s, err := Start(Config{Mirror: f, Ready: never, Socket: filepath.Join(run, "s"), GRPC: "127.0.0.1:0", TokenFile: tokens})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,5 +179,19 @@ func TestMirrorIsForAdmins(t *testing.T) {
 	}
 	if status.Code(err) != codes.PermissionDenied {
 		t.Errorf("a tenant may watch: %v", err)
+	}
+}
+
+func TestOthersWaitForTheRecovery(t *testing.T) {
+	ready := make(chan struct{})
+	g := &guard{stopping: t.Context(), ready: ready}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := g.await(ctx, "/catena.v1.Orchestrator/Apply"); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("before the recovery: %v", err)
+	}
+	close(ready)
+	if err := g.await(t.Context(), "/catena.v1.Orchestrator/Apply"); err != nil {
+		t.Error(err)
 	}
 }

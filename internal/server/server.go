@@ -57,7 +57,10 @@ type Config struct {
 	Commit  string
 	Cloud   string // name of the cloud driver
 	Mirror  Mirror // of Neutron's objects; nil: none
-	Log     *slog.Logger
+	// Ready is closed when the orchestrator has recovered; until then only the mirror
+	// and the health service answer, others wait. nil: it has.
+	Ready <-chan struct{}
+	Log   *slog.Logger
 }
 
 // maxRequest bounds one request, in bytes; the largest service is smaller.
@@ -120,7 +123,7 @@ func Start(cfg Config) (*Server, error) {
 			return nil, err
 		}
 	}
-	guard := &guard{tokens: tokens, keystone: cfg.Keystone, log: cfg.Log, stopping: s.streams}
+	guard := &guard{tokens: tokens, keystone: cfg.Keystone, log: cfg.Log, stopping: s.streams, ready: cfg.Ready}
 	var options []grpc.ServerOption
 	if certs != nil {
 		options = append(options, grpc.Creds(mixed{credentials.NewTLS(certs.serverConfig())}))
