@@ -61,8 +61,9 @@ static long move_chunk_up(u32 i, struct payload *p)
  * Makes the first from bytes of the packet to bytes long; what they are afterwards is
  * undefined, what follows them is not touched.
  */
-static __noinline int packet_resize(ctx_t *ctx, struct scratch *x, u32 from, u32 to)
+__noinline int packet_resize(ctx_t *ctx, struct scratch *x, u32 from, u32 to)
 {
+	asm volatile("" : "+r"(ctx), "+r"(x)); /* global, so both have to be good even if unused */
 	if (from == to)
 		return 0;
 #ifdef TARGET_XDP
