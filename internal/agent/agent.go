@@ -42,6 +42,7 @@ const (
 type Status struct {
 	Owner  service.Owner
 	Port   string // name of the port in its service
+	ID     string `json:",omitempty"` // of the port in the cloud
 	Number uint32
 	Link   string
 	State  State
@@ -108,7 +109,7 @@ func New(cfg Config) (*Agent, error) {
 // to appear until the context or Config.LinkTimeout ends. A port that is
 // attached as asked is left alone.
 func (a *Agent) Attach(ctx context.Context, o service.Owner, number uint32, port service.Port) error {
-	if err := a.attach(ctx, Status{Owner: o, Port: port.Name, Number: number, Link: port.Link}); err != nil {
+	if err := a.attach(ctx, Status{Owner: o, Port: port.Name, ID: port.ID, Number: number, Link: port.Link}); err != nil {
 		return fmt.Errorf("port %q: %w", port.Name, err)
 	}
 	return nil

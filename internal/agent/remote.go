@@ -273,7 +273,7 @@ func (f *follower) carryOut(ctx context.Context, port string, value []byte) {
 	err := json.Unmarshal(value, &w)
 	if err == nil {
 		got.Request = w.Request
-		err = f.agent.attach(ctx, Status{Owner: w.Owner, Port: w.Port.Name, Number: w.Number, Link: w.Port.Link})
+		err = f.agent.attach(ctx, Status{Owner: w.Owner, Port: w.Port.Name, ID: w.Port.ID, Number: w.Number, Link: w.Port.Link})
 	}
 	if err != nil {
 		log.Error("attach", "port", port, "error", err)

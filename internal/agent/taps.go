@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,17 +42,24 @@ type tap struct {
 	port   service.Port
 }
 
-// NewTaps begins with what the agent has attached of an inventory. Services attach
-// theirs again.
+// tapPrefix begins the names of links that hypervisors make.
+const tapPrefix = "tap"
+
+// NewTaps begins with the taps that the agent has attached already. They count as
+// attached until a look tells otherwise: who asks before that is not to hear that
+// nothing works.
 func NewTaps(a *Agent) *Taps {
 	t := &Taps{
 		agent: a, wake: make(chan struct{}, 1), wanted: map[string]tap{}, attached: map[string]string{},
 		changed: make(chan struct{}), failures: map[string]string{},
 	}
 	for _, s := range a.Ports() {
-		if s.Owner == service.InventoryOwner {
-			port := service.Port{PortSpec: service.PortSpec{Name: s.Port}, ID: s.Port, Link: s.Link}
+		if s.ID != "" && strings.HasPrefix(s.Link, tapPrefix) {
+			port := service.Port{PortSpec: service.PortSpec{Name: s.Port}, ID: s.ID, Link: s.Link}
 			t.wanted[s.key()] = tap{owner: s.Owner, number: s.Number, port: port}
+			if s.State != Gone {
+				t.attached[s.key()] = s.ID
+			}
 		}
 	}
 	return t
