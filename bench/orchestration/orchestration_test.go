@@ -173,6 +173,19 @@ func TestRunFailures(t *testing.T) {
 			t.Errorf("%s left behind: %v", p, left)
 		}
 	}
+	// What was complete before a failure is kept.
+	cloud.Heal()
+	dir := t.TempDir()
+	opt = options(dir, "n1-m1")
+	opt.Only = []string{"rest", "limit"}
+	rounds := &counter{then: func() { cloud.Break("server", "No valid host was found.") }}
+	if _, err := Run(t.Context(), config(t, cloud), opt, harness.Options{Rounds: 5, Progress: rounds}); err == nil {
+		t.Error("a failure in the second round was not told")
+	}
+	if r, err := load(filepath.Join(dir, "orchestration-ovs.json")); err != nil || r.Rounds != 1 || len(r.Cases[0].Seconds[REST]) != 1 {
+		t.Errorf("kept: %+v, %v", r, err)
+	}
+	cloud.Heal()
 	for what, change := range map[string]func(*Options){
 		`no case "usecase9"`: func(o *Options) { o.Cases = []string{"usecase9"} },
 		"there are [rest":    func(o *Options) { o.Only = []string{"soap"} },
@@ -336,4 +349,14 @@ func TestPaperFigures(t *testing.T) {
 	if err := json.NewEncoder(&b).Encode(&Result{Cases: []CaseResult{{Seconds: map[Platform]harness.Sample{REST: {1, 2}}}}}); err != nil || !strings.Contains(b.String(), `"rest":[1,2]`) {
 		t.Errorf("%s, %v", &b, err)
 	}
+}
+
+// counter does something when the second round begins.
+type counter struct{ then func() }
+
+func (c *counter) Write(line []byte) (int, error) {
+	if strings.HasPrefix(string(line), "round 2") {
+		c.then()
+	}
+	return len(line), nil
 }

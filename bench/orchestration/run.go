@@ -44,6 +44,7 @@ type runner struct {
 	calls      *calls
 	tell       func(string, ...any)
 	repeated   []string
+	seconds    map[string]harness.Sample // by case and platform, so far
 }
 
 // timeLimit bounds one deployment of all clients.
@@ -128,6 +129,8 @@ func (r *runner) turn(w *Workload, p Platform) harness.Case {
 		}
 		if err == nil {
 			r.tell("%s, %s: %.2f s", w.Name, p, seconds)
+			key := w.Name + " " + string(p)
+			r.seconds[key] = append(r.seconds[key], seconds)
 		}
 		return seconds, err
 	}}
@@ -157,7 +160,7 @@ func Run(ctx context.Context, cfg Config, opt Options, common harness.Options) (
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{opt: opt, tell: common.Tell}
+	r := &runner{opt: opt, tell: common.Tell, seconds: map[string]harness.Sample{}}
 	if r.calls, err = login(ctx, access); err != nil {
 		return nil, err
 	}
@@ -178,33 +181,38 @@ func Run(ctx context.Context, cfg Config, opt Options, common harness.Options) (
 			list = append(list, r.turn(&cases[i], p))
 		}
 	}
-	common.Tell("warm-up: %s", cases[0].Name)
 	for _, p := range platforms {
-		if _, err := r.measure(ctx, &cases[0], p); err != nil {
+		seconds, err := r.measure(ctx, &cases[0], p)
+		if err != nil {
 			return nil, fmt.Errorf("warm-up: %s, %s: %w", cases[0].Name, p, err)
 		}
+		common.Tell("warm-up: %s, %s: %.2f s", cases[0].Name, p, seconds)
 	}
-	samples, err := harness.Rounds(ctx, common, list)
-	if err != nil {
-		return nil, err
+	_, failure := harness.Rounds(ctx, common, list)
+	// Rounds that are complete are worth to be kept, whatever ended the run.
+	for _, c := range list {
+		common.Rounds = min(common.Rounds, len(r.seconds[c.Name]))
+	}
+	if failure != nil && (common.Rounds == 0 || opt.Out == "") {
+		return nil, failure
 	}
 	result := newResult(opt, common, access)
 	result.Repeated = r.repeated
-	for i, w := range cases {
+	for _, w := range cases {
 		c := CaseResult{Name: w.Name, Source: w.Source, Group: w.Group, Clients: w.Clients, Servers: w.Servers, Paper: w.Paper, Seconds: map[Platform]harness.Sample{}}
-		for j, p := range platforms {
-			c.Seconds[p] = samples[i*len(platforms)+j]
+		for _, p := range platforms {
+			c.Seconds[p] = r.seconds[w.Name+" "+string(p)][:common.Rounds]
 		}
 		result.Cases = append(result.Cases, c)
 	}
 	report := result.report()
 	if opt.Out != "" {
 		if err := result.write(opt.Out, report); err != nil {
-			return nil, err
+			return nil, errors.Join(failure, err)
 		}
-		common.Tell("written to %s", opt.Out)
+		common.Tell("%d rounds are written to %s", common.Rounds, opt.Out)
 	}
-	return report, nil
+	return report, failure
 }
 
 func choosePlatforms(names []string) ([]Platform, error) {
