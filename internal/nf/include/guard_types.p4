@@ -2,6 +2,8 @@
 #ifndef CATENA_GUARD_TYPES_P4
 #define CATENA_GUARD_TYPES_P4
 
+#include <flow_state.p4>
+
 // A flow as its port sees it, whichever way a packet goes.
 struct flow_t {
     bit<32> local;

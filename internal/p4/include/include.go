@@ -1,5 +1,6 @@
 // Package include holds the compiler's own P4 headers: the core library (P4_16 1.2.5, appendix
-// "P4 core library") and the v1model architecture that BMv2's simple_switch has established.
+// "P4 core library"), the v1model architecture that BMv2's simple_switch has established, and
+// externs of our own.
 package include
 
 import (

@@ -6,7 +6,7 @@ import (
 )
 
 func TestSource(t *testing.T) {
-	if got := Names(); !slices.Equal(got, []string{"core.p4", "v1model.p4"}) {
+	if got := Names(); !slices.Equal(got, []string{"core.p4", "flow_state.p4", "v1model.p4"}) {
 		t.Errorf("Names() = %v", got)
 	}
 	for _, name := range Names() {

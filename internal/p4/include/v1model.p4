@@ -147,17 +147,6 @@ extern register<T> {
 }
 #endif
 
-/// State of flows, which packets read and write by key: Catena's own, v1model has no such object. The
-/// whole key counts. When more than size keys are in use, one that has long been idle goes.
-extern flow_state<K, V> {
-    flow_state(bit<32> size);
-    /// value is what was written last, V being a bit<W> up to 64 wide; 0 if nothing was, or if nobody
-    /// has read or written it for longer than the seconds it was written with.
-    void read(out V value, in K key);
-    /// With 0 seconds, or value 0, there is nothing from now on.
-    void write(in K key, in V value, in bit<32> seconds);
-}
-
 /// Table implementation: entries refer to members, which hold action and arguments.
 extern action_profile {
     action_profile(bit<32> size);

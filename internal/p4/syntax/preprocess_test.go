@@ -98,7 +98,7 @@ func TestPreprocess(t *testing.T) {
 
 		{"warning", "#warning look out\na", "a", "dir/t.p4:1:1: warning: #warning look out"},
 		{"error", "#error no \"good\" // comment\na", "a", `dir/t.p4:1:1: error: #error no "good" // comment`},
-		{"missing include", "#include <none.p4>\na", "a", `dir/t.p4:1:1: error: included file "none.p4" is not found; looked in inc/none.p4, the compiler's own headers (core.p4, v1model.p4)`},
+		{"missing include", "#include <none.p4>\na", "a", `dir/t.p4:1:1: error: included file "none.p4" is not found; looked in inc/none.p4, the compiler's own headers (core.p4, flow_state.p4, v1model.p4)`},
 		{"bad include", "#include none.p4\na", "a", `dir/t.p4:1:1: error: #include wants <name> or "name"`},
 		{"include loop", "#include \"loop.p4\"", "", `dir/loop.p4:1:1: error: #include is nested deeper than 64: does "loop.p4" include itself`},
 		{"unclosed if", "#ifdef A\nx", "", "dir/t.p4:1:1: error: #ifdef is not closed: #endif is missing"},

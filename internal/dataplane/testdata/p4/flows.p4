@@ -1,6 +1,7 @@
 // flow_state, shared by both controls: keys that do not fill their words, values that
 // packets write, read and take away.
 #include "common.p4"
+#include <flow_state.p4>
 
 header result_t {
     bit<8>  op;     // 0 read, 1 write for a minute, 2 remove, 3 write for a second

@@ -17,13 +17,13 @@ type scope struct {
 
 func newScope(outer *scope) *scope { return &scope{outer: outer, taken: map[string]bool{}} }
 
-// reserved are the words of P4 and the names of core.p4 and v1model.p4.
+// reserved are the words of P4 and the names of core.p4, v1model.p4 and flow_state.p4.
 const reserved = " abstract action actions apply bit bool break const continue control default_action else entries enum " +
 	"error exit extern false for header header_union if in inout int key list match_kind out package parser pragma " +
 	"priority return select set state string struct switch table this transition true tuple type typedef value_set " +
 	"varbit void _ default accept reject start verify packet_in packet_out " +
 	"NoAction exact ternary lpm range optional selector standard_metadata_t PortId_t CounterType MeterType HashAlgorithm " +
-	"CloneType counter direct_counter meter direct_meter register action_profile action_selector random digest " +
+	"CloneType flow_state counter direct_counter meter direct_meter register action_profile action_selector random digest " +
 	"mark_to_drop hash Checksum16 verify_checksum update_checksum verify_checksum_with_payload " +
 	"update_checksum_with_payload resubmit_preserving_field_list recirculate_preserving_field_list clone " +
 	"clone_preserving_field_list truncate assert assume log_msg Parser VerifyChecksum Ingress Egress ComputeChecksum " +

@@ -82,6 +82,9 @@ func (pr *printer) program() {
 	pr.line("#define V1MODEL_VERSION 20200408")
 	pr.line("#include <core.p4>")
 	pr.line("#include <v1model.p4>")
+	if usesFlowState(pr.prog) {
+		pr.line("#include <flow_state.p4>")
+	}
 	pr.declareTypes()
 	pr.sharedInstances()
 	names := []string{pr.global.take(p.Parser.Name)}

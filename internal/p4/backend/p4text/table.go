@@ -95,6 +95,17 @@ func (pr *printer) declareInstance(block string, i *ir.Instance) {
 	pr.line("%s%s %s;", prefix(nameAnnotation(block, pr.objs[i], i.FullName)), text, pr.objs[i])
 }
 
+func usesFlowState(p *ir.Program) bool {
+	for _, c := range p.Controls() {
+		for _, i := range c.Instances {
+			if i.Kind == ir.KindFlowState {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // keyType is the type of a key of numbers of these widths.
 func keyType(widths []int) string {
 	var fields []string
