@@ -32,8 +32,10 @@ var binary = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if file, err := binary(); os.Getenv("CATENA_TEST_OPENSTACK") != "" && err == nil {
-		os.RemoveAll(filepath.Dir(file))
+	if os.Getenv("CATENA_TEST_OPENSTACK") != "" {
+		if file, err := binary(); err == nil {
+			os.RemoveAll(filepath.Dir(file))
+		}
 	}
 	os.Exit(code)
 }

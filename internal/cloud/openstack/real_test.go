@@ -3,6 +3,7 @@ package openstack
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -126,4 +127,62 @@ func snapshot(t *testing.T, c *Cloud) Snapshot {
 		t.Fatal(err)
 	}
 	return s.Only(c.cfg.Instance)
+}
+
+// TestGuestReal boots one server and one function, with what their scripts say on the
+// console: ready, failed, and ready again with another configuration.
+func TestGuestReal(t *testing.T) {
+	cfg := realConfig(t)
+	if !cfg.Guests {
+		t.Skip("CATENA_TEST_OPENSTACK is not \"guests\": nothing boots")
+	}
+	c := openReal(t, cfg)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	s := site{networks: 1}
+	if err := c.CreateNetwork(ctx, owner, s.network(0)); err != nil {
+		t.Fatal(err)
+	}
+	plug := func(device string, kind service.Kind, host int) []service.Port {
+		spec := s.port(device, host)
+		spec.DeviceKind, spec.Gateway = kind, netip.Addr{}
+		p, err := c.CreatePort(ctx, owner, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []service.Port{p}
+	}
+	web := service.ServerSpec{Name: "web", Image: "ubuntu", Flavor: "small", Port: 80, Ports: plug("web", service.KindServer, 1)}
+	lb := service.FunctionSpec{Name: "lb", Kind: service.LoadBalancerKind, Ports: plug("lb", service.KindFunction, 2),
+		LoadBalancer: &service.LoadBalancerSpec{Port: 80, Members: []service.Endpoint{{Name: "web", Addr: netip.MustParseAddrPort("10.7.0.11:80")}}}}
+	step := func(what string, do func() error) error {
+		begun := time.Now()
+		err := do()
+		t.Logf("%s: %s, %v", what, time.Since(begun).Round(100*time.Millisecond), err)
+		return err
+	}
+	if err := step("server", func() error { return c.CreateServer(ctx, owner, web) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := step("function", func() error { return c.CreateFunction(ctx, owner, lb) }); err != nil {
+		t.Fatal(err)
+	}
+	lb.LoadBalancer.Port = 8080
+	if err := step("function with another configuration", func() error { return c.CreateFunction(ctx, owner, lb) }); err != nil {
+		t.Fatal(err)
+	}
+	web.Command = []string{"sh", "-c", "echo cannot go on >&2; exit 3"}
+	err := step("server with a bad command", func() error { return c.CreateServer(ctx, owner, web) })
+	if err == nil || !strings.Contains(err.Error(), `server "web"`) || !strings.Contains(err.Error(), "cannot go on") {
+		t.Errorf("a bad command: %v", err)
+	}
+	seen, err := c.Observe(ctx, owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range seen.Objects {
+		if bad := o.Name == "web"; bad != (o.Status == service.StatusError) {
+			t.Errorf("%s %q is %s (%s)", o.Kind, o.Name, o.Status, o.Message)
+		}
+	}
 }
