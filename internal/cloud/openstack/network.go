@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -149,119 +148,6 @@ func (c *Cloud) deleteNetwork(ctx context.Context, o service.Owner, name string)
 				}
 			}
 			if err := c.session.network.remove(ctx, "networks/"+n.ID); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// CreateRouter makes a router with a port on each of its networks, and takes away those
-// on others.
-func (c *Cloud) CreateRouter(ctx context.Context, o service.Owner, r service.Router) error {
-	return named(service.KindRouter, r.Name, c.createRouter(ctx, o, r))
-}
-
-func (c *Cloud) createRouter(ctx context.Context, o service.Owner, r service.Router) error {
-	api := c.session.network
-	return c.ensure(ctx, o, key{service.KindRouter, r.Name}, func(inv *inventory) error {
-		subnets := map[string]string{} // network's id → name
-		for _, name := range r.Networks {
-			sub, err := c.subnetOf(ctx, o, name)
-			if err != nil {
-				return err
-			}
-			subnets[sub.NetworkID] = name
-		}
-		var have router
-		if inv != nil {
-			have = inv.routers[slices.IndexFunc(inv.routers, func(x router) bool { return x.Name == r.Name })]
-			for _, p := range inv.ports {
-				if p.DeviceID != have.ID {
-					continue
-				}
-				if subnets[p.NetworkID] == "" {
-					if err := c.removePort(ctx, p); err != nil {
-						return err
-					}
-				}
-				delete(subnets, p.NetworkID)
-			}
-		} else {
-			var made struct{ Router router }
-			if err := api.post(ctx, "routers", body("router", map[string]any{"name": r.Name, "description": c.marks.text(o)}), &made); err != nil {
-				return err
-			}
-			have = made.Router
-		}
-		for _, name := range r.Networks {
-			sub, err := c.subnetOf(ctx, o, name)
-			if err != nil {
-				return err
-			}
-			if subnets[sub.NetworkID] == "" {
-				continue
-			}
-			if err := c.plug(ctx, o, have.ID, name, sub, inv); err != nil {
-				return fmt.Errorf("network %q: %w", name, err)
-			}
-		}
-		return nil
-	})
-}
-
-// plug gives the router a port on a network, with the network's gateway address, and the
-// MAC address with which the switch answers for it.
-func (c *Cloud) plug(ctx context.Context, o service.Owner, routerID, networkName string, sub subnet, inv *inventory) error {
-	name := "gateway of " + networkName
-	var p port
-	if inv != nil { // perhaps it was left unplugged
-		p, _ = inv.port(name)
-	}
-	if p.ID == "" {
-		var err error
-		if p, err = c.ports.call(portRequest{name: name, ask: c.askGateway(o, name, sub)}); err != nil {
-			return err
-		}
-	}
-	err := c.session.network.put(ctx, "routers/"+routerID+"/add_router_interface", map[string]string{"port_id": p.ID}, nil)
-	if isStatus(err, http.StatusBadRequest, http.StatusConflict) && c.plugged(ctx, p.ID, routerID) {
-		return nil // by a request that was repeated
-	}
-	return err
-}
-
-func (c *Cloud) askGateway(o service.Owner, name string, sub subnet) map[string]any {
-	ask := map[string]any{
-		"name": name, "network_id": sub.NetworkID, "description": c.marks.port(o, roleGateway),
-		"mac_address": service.MACFor(o, name).String(), "fixed_ips": []fixedIP{{IP: sub.Gateway}},
-	}
-	if c.session.bulkTags {
-		ask["tags"] = c.marks.tags(o)
-	}
-	return ask
-}
-
-func (c *Cloud) plugged(ctx context.Context, portID, routerID string) bool {
-	var answer struct{ Port port }
-	return c.session.network.get(ctx, "ports/"+portID, &answer) == nil && answer.Port.DeviceID == routerID
-}
-
-// deleteRouter removes the routers of that name with their ports.
-func (c *Cloud) deleteRouter(ctx context.Context, o service.Owner, name string) error {
-	return c.dismantle(ctx, o, key{service.KindRouter, name}, func(inv *inventory) error {
-		for _, r := range inv.routers {
-			if r.Name != name {
-				continue
-			}
-			for _, p := range inv.ports {
-				if p.DeviceID == r.ID {
-					if err := c.removePort(ctx, p); err != nil {
-						return err
-					}
-				}
-			}
-			if err := c.session.network.remove(ctx, "routers/"+r.ID); err != nil {
 				return err
 			}
 		}

@@ -168,12 +168,12 @@ func (w *Watch) join(f *follower) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.followers[f] = true
+	// Whoever looks already will see the new servers soon enough: a list for each of many
+	// that begin one after the other would keep the cloud from building them.
 	if w.stop == nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		w.stop = cancel
 		go w.look(ctx)
-	} else {
-		w.Nudge()
 	}
 }
 

@@ -1,0 +1,160 @@
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/catena-nfv/catena/internal/service"
+)
+
+// CreateRouter makes a router with a port on each of its networks, and takes away those
+// on others.
+func (c *Cloud) CreateRouter(ctx context.Context, o service.Owner, r service.Router) error {
+	return named(service.KindRouter, r.Name, c.createRouter(ctx, o, r))
+}
+
+func (c *Cloud) createRouter(ctx context.Context, o service.Owner, r service.Router) error {
+	return c.ensure(ctx, o, key{service.KindRouter, r.Name}, func(inv *inventory) error {
+		var have router
+		if inv != nil {
+			have = inv.routers[slices.IndexFunc(inv.routers, func(x router) bool { return x.Name == r.Name })]
+		}
+		missing, err := c.unplugOthers(ctx, o, r, have, inv)
+		if err != nil {
+			return err
+		}
+		// Its ports are asked for beside it, and so together with those of the instances.
+		ports := make([]port, len(missing))
+		var group errgroup.Group
+		group.Go(func() error {
+			if have.ID != "" {
+				return nil
+			}
+			var made struct{ Router router }
+			err := c.session.network.post(ctx, "routers", body("router", map[string]any{"name": r.Name, "description": c.marks.text(o)}), &made)
+			have = made.Router
+			return err
+		})
+		for i, network := range missing {
+			group.Go(func() (err error) {
+				ports[i], err = c.gatewayPort(ctx, o, network, inv)
+				return onNetwork(network, err)
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		for i, network := range missing {
+			if err := c.plug(ctx, have.ID, ports[i].ID); err != nil {
+				return onNetwork(network, err)
+			}
+		}
+		return nil
+	})
+}
+
+func onNetwork(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("network %q: %w", name, err)
+}
+
+// unplugOthers takes the router from networks that it is not to be on, and returns the
+// names of those that it is yet to be on.
+func (c *Cloud) unplugOthers(ctx context.Context, o service.Owner, r service.Router, have router, inv *inventory) (missing []string, err error) {
+	on := map[string]bool{} // ids of networks
+	for _, name := range r.Networks {
+		sub, err := c.subnetOf(ctx, o, name)
+		if err != nil {
+			return nil, err
+		}
+		plugged := inv != nil && slices.ContainsFunc(inv.ports, func(p port) bool { return p.DeviceID == have.ID && p.NetworkID == sub.NetworkID })
+		if !plugged {
+			missing = append(missing, name)
+		}
+		on[sub.NetworkID] = true
+	}
+	if inv == nil {
+		return missing, nil
+	}
+	for _, p := range inv.ports {
+		if p.DeviceID == have.ID && !on[p.NetworkID] {
+			if err := c.removePort(ctx, p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return missing, nil
+}
+
+// gatewayPort makes the port of a router on a network, with the network's gateway address,
+// and the MAC address with which the switch answers for it.
+func (c *Cloud) gatewayPort(ctx context.Context, o service.Owner, network string, inv *inventory) (port, error) {
+	name := "gateway of " + network
+	if inv != nil {
+		if p, ok := inv.port(name); ok { // it was left unplugged
+			return p, nil
+		}
+	}
+	sub, err := c.subnetOf(ctx, o, network)
+	if err != nil {
+		return port{}, err
+	}
+	ask := map[string]any{
+		"name": name, "network_id": sub.NetworkID, "description": c.marks.port(o, roleGateway),
+		"mac_address": service.MACFor(o, name).String(), "fixed_ips": []fixedIP{{IP: sub.Gateway}},
+	}
+	if c.session.bulkTags {
+		ask["tags"] = c.marks.tags(o)
+	}
+	p, err := c.ports.call(portRequest{name: name, ask: ask})
+	if isStatus(err, http.StatusConflict) { // it was left by a router that never came to be
+		if inv, lookErr := c.look(ctx, o); lookErr == nil {
+			if p, ok := inv.port(name); ok && p.DeviceID == "" {
+				return p, nil
+			}
+		}
+	}
+	return p, err
+}
+
+// plug makes a port the router's.
+func (c *Cloud) plug(ctx context.Context, routerID, portID string) error {
+	err := c.session.network.put(ctx, "routers/"+routerID+"/add_router_interface", map[string]string{"port_id": portID}, nil)
+	if isStatus(err, http.StatusBadRequest, http.StatusConflict) && c.plugged(ctx, portID, routerID) {
+		return nil // by a request that was repeated
+	}
+	return err
+}
+
+func (c *Cloud) plugged(ctx context.Context, portID, routerID string) bool {
+	var answer struct{ Port port }
+	return c.session.network.get(ctx, "ports/"+portID, &answer) == nil && answer.Port.DeviceID == routerID
+}
+
+// deleteRouter removes the routers of that name with their ports.
+func (c *Cloud) deleteRouter(ctx context.Context, o service.Owner, name string) error {
+	return c.dismantle(ctx, o, key{service.KindRouter, name}, func(inv *inventory) error {
+		for _, r := range inv.routers {
+			if r.Name != name {
+				continue
+			}
+			for _, p := range inv.ports {
+				if p.DeviceID == r.ID {
+					if err := c.removePort(ctx, p); err != nil {
+						return err
+					}
+				}
+			}
+			if err := c.session.network.remove(ctx, "routers/"+r.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
