@@ -49,7 +49,7 @@ func (g *gen) replicate() *Node {
 	case 0:
 		return drop(text("stmt", "        if (¤) { sm.mcast_grp = 1; }\n", g.expr(boolType, 1)))
 	case 1:
-		return drop(text("stmt", "        if (¤) { clone(CloneType.I2E, 5); }\n", g.expr(boolType, 1)))
+		return drop(text("stmt", "        if (sm.instance_type == 0 && ¤) { clone(CloneType.I2E, 5); }\n", g.expr(boolType, 1)))
 	case 2:
 		return drop(text("stmt", "        if (sm.instance_type == 0) { resubmit_preserving_field_list(1); }\n"))
 	case 3:

@@ -142,27 +142,8 @@ func (g *gen) writeForgetMetadata() {
 	t := f.t
 	t.f("static __always_inline void forget_metadata(struct state *s)")
 	t.f("{")
-	var visit func(typ ir.Type, path string)
-	visit = func(typ ir.Type, path string) {
-		if w, ok := ir.ScalarBits(typ); ok {
-			f.set(path, zero(w))
-			return
-		}
-		if s, ok := typ.(*ir.Struct); ok {
-			for _, x := range s.Fields {
-				visit(x.Type, path+"."+g.field(x))
-			}
-			return
-		}
-		if _, ok := typ.(*ir.Stack); ok {
-			t.f("%s.next = 0;", path)
-		}
-		for _, h := range g.use.within(path) {
-			t.f("SET_INVALID(%s);", h.bit)
-		}
-	}
-	visit(g.p.Meta.Type, g.vars[g.p.Meta])
-	visit(g.p.Std.Type, g.vars[g.p.Std])
+	f.clear(g.p.Meta.Type, g.vars[g.p.Meta])
+	f.clear(g.p.Std.Type, g.vars[g.p.Std])
 	t.f("s->clone = s->queued = 0;")
 	if g.repeats() {
 		t.f("s->resubmit = s->recirculate = 0;")
@@ -197,6 +178,9 @@ func (g *gen) writeCloneEgress() {
 	t.f("u32 list = s->clone_list;")
 	t.f("s = &j->before;")
 	t.f("forget_metadata(s);")
+	for _, v := range g.p.Egress.Locals { // egress begins anew
+		f.clear(v.Type, g.vars[v])
+	}
 	f.copyLists("list", "q->kept.", false)
 	f.setStd("instance_type", fmt.Sprint(egressClone))
 	t.f("}")
