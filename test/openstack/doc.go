@@ -1,5 +1,5 @@
-// Package openstack tests Catena as a whole against a real OpenStack: the binary, its
-// controller, and the cloud that OS_CLOUD names. The tests run when CATENA_TEST_OPENSTACK
-// is set: "fake" uses hosts with Nova's fake driver (zone "fake"), on which servers become
-// ACTIVE and nothing boots.
+// Package openstack tests Catena as a whole on OpenStack: the binary, its controller, and
+// a cloud. That is a fake in the test's process or, when CATENA_TEST_OPENSTACK is "fake",
+// the real one that OS_CLOUD names, on its hosts with Nova's fake driver (zone "fake"),
+// on which servers become ACTIVE and nothing boots.
 package openstack
