@@ -268,6 +268,9 @@ func (p *platform) tokenFragment() string {
 
 // Prober sends traffic from namespaces of the local cloud.
 func (p *platform) Prober(project, svc string) cli.Prober {
+	if p.cloud != cloudLocal {
+		return nil
+	}
 	return prober{dir: p.cloudDir(), owner: service.Owner{Project: project, Service: svc}}
 }
 

@@ -25,7 +25,7 @@ type Platform interface {
 	// Stop ends the controller and removes whatever it and the services have left
 	// on this machine, but for the cache.
 	Stop(ctx context.Context, w io.Writer) error
-	// Prober sends traffic from the instances of a service.
+	// Prober sends traffic from the instances of a service; nil where they are out of reach.
 	Prober(project, service string) Prober
 	// Addresses are the places of the APIs, by name, in the order to show them.
 	Addresses() [][2]string
@@ -168,8 +168,13 @@ func (u *up) deploy(m *catenav1.Manifest) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(u.w, "\nsending traffic")
-	sum := send(ctx, u.w, u.p.Prober(project, name), probes(s))
+	var sum outcome
+	if prober := u.p.Prober(project, name); prober != nil {
+		fmt.Fprintln(u.w, "\nsending traffic")
+		sum = send(ctx, u.w, prober, probes(s))
+	} else {
+		fmt.Fprintln(u.w, "\nno traffic is sent: the instances are servers of a cloud, out of reach from here")
+	}
 	sw, err := c.sw.GetSwitch(ctx, &catenav1.GetSwitchRequest{})
 	if err != nil {
 		return err
