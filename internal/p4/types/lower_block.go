@@ -54,7 +54,7 @@ func (l *lowerer) claim(kind, name string, decl syntax.Node, many bool) {
 	key := kind + " " + name
 	span := nodeSpan(decl)
 	if old := l.named[key]; old != nil {
-		if !many || old.decl != decl && !sameAction(old.decl, decl) {
+		if !many || old.decl != decl && !l.sameAction(old.decl, decl) {
 			first, second := old.span, span
 			if second.Less(first) {
 				first, second = second, first
@@ -69,8 +69,10 @@ func (l *lowerer) claim(kind, name string, decl syntax.Node, many bool) {
 	l.named[key] = &namedThing{decl: decl, span: span}
 }
 
-// sameAction reports whether two actions have the same parameters and body.
-func sameAction(a, b syntax.Node) bool {
+// sameAction reports whether two actions have the same parameters and body. Calls of
+// direct counters and meters do not count: a program that comes from P4_14 has an action
+// for each table that has some, all of one name.
+func (l *lowerer) sameAction(a, b syntax.Node) bool {
 	x, ok1 := a.(*syntax.Action)
 	y, ok2 := b.(*syntax.Action)
 	if !ok1 || !ok2 || len(x.Params) != len(y.Params) {
@@ -82,7 +84,26 @@ func sameAction(a, b syntax.Node) bool {
 			return false
 		}
 	}
-	return syntax.PrintStmt(x.Body) == syntax.PrintStmt(y.Body)
+	return l.bodyText(x) == l.bodyText(y)
+}
+
+// bodyText prints the body of an action, without calls of direct counters and meters.
+func (l *lowerer) bodyText(d *syntax.Action) string {
+	text := ""
+	for _, s := range d.Body.Stmts {
+		if c, ok := s.(*syntax.CallStmt); ok {
+			if ci := l.info.calls[c.Call]; ci != nil && ci.recv != nil {
+				if x, ok := resolved(ci.recvT).(*Extern); ok {
+					switch x.info.decl.Name.Text {
+					case string(ir.KindDirectCounter), string(ir.KindDirectMeter):
+						continue
+					}
+				}
+			}
+		}
+		text += syntax.PrintStmt(s) + "\n"
+	}
+	return text
 }
 
 // construct elaborates a constructor call; name is empty for an object without one.
