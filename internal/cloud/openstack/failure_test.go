@@ -331,6 +331,45 @@ func TestLimits(t *testing.T) {
 	empty(t, f)
 }
 
+// TestSecurityGroup: ports of servers get the group by its name.
+func TestSecurityGroup(t *testing.T) {
+	f := fakeCloud(t, fake.Config{})
+	c := open(t, f, func(cfg *Config) { cfg.SecurityGroup = "web" })
+	if err := c.CreateNetwork(t.Context(), owner, site{}.network(0)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CreatePort(t.Context(), owner, site{}.port("a", 1)); err == nil || !strings.Contains(err.Error(), `port "a.net0": the cloud has no security group "web"`) {
+		t.Errorf("a group that there is none of: %v", err)
+	}
+	var made struct {
+		Group struct{ ID string } `json:"security_group"`
+	}
+	if err := c.session.network.post(t.Context(), "security-groups", body("security_group", map[string]any{"name": "web"}), &made); err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.CreatePort(t.Context(), owner, site{}.port("a", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen struct {
+		Port struct {
+			Groups  []string `json:"security_groups"`
+			Secured bool     `json:"port_security_enabled"`
+		}
+	}
+	if err := c.session.network.get(t.Context(), "ports/"+p.ID, &seen); err != nil || !slices.Equal(seen.Port.Groups, []string{made.Group.ID}) || !seen.Port.Secured {
+		t.Errorf("the port has %+v, %v", seen.Port, err)
+	}
+	fn := site{}.port("f", 2)
+	fn.DeviceKind = service.KindFunction
+	if p, err = c.CreatePort(t.Context(), owner, fn); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.session.network.get(t.Context(), "ports/"+p.ID, &seen); err != nil || len(seen.Port.Groups) > 0 || seen.Port.Secured {
+		t.Errorf("the function's port has %+v, %v", seen.Port, err)
+	}
+}
+
 // TestStopped: a server that somebody stopped is reported, and started again.
 func TestStopped(t *testing.T) {
 	f := fakeCloud(t, fake.Config{})

@@ -54,7 +54,11 @@ func (c *Cloud) createPort(ctx context.Context, o service.Owner, want *service.P
 				return err
 			}
 		}
-		made, err = c.ports.call(portRequest{name: spec.Name, ask: c.askPort(ctx, o, spec, sub)})
+		ask, err := c.askPort(ctx, o, spec, sub)
+		if err != nil {
+			return err
+		}
+		made, err = c.ports.call(portRequest{name: spec.Name, ask: ask})
 		return err
 	})
 	// One that an earlier controller asked for may have come after we looked.
@@ -74,24 +78,24 @@ func (c *Cloud) createPort(ctx context.Context, o service.Owner, want *service.P
 }
 
 // askPort is the request for a port.
-func (c *Cloud) askPort(ctx context.Context, o service.Owner, spec service.PortSpec, sub subnet) map[string]any {
+func (c *Cloud) askPort(ctx context.Context, o service.Owner, spec service.PortSpec, sub subnet) (map[string]any, error) {
 	ask := map[string]any{
 		"name": spec.Name, "network_id": sub.NetworkID, "description": c.portText(o, spec),
 		"mac_address": spec.MAC.String(), "fixed_ips": fixedIPs(spec),
 		"port_security_enabled": false,
 	}
 	if c.cfg.SecurityGroup != "" && spec.DeviceKind == service.KindServer {
-		delete(ask, "port_security_enabled")
-		if id, err := c.catalog.securityGroup(ctx, c.cfg.SecurityGroup); err == nil {
-			ask["security_groups"] = []string{id}
-		} else {
-			ask["security_groups"] = []string{c.cfg.SecurityGroup} // Neutron says what is wrong with it
+		id, err := c.catalog.securityGroup(ctx, c.cfg.SecurityGroup)
+		if err != nil {
+			return nil, err
 		}
+		delete(ask, "port_security_enabled")
+		ask["security_groups"] = []string{id}
 	}
 	if c.session.bulkTags {
 		ask["tags"] = c.marks.tags(o)
 	}
-	return ask
+	return ask, nil
 }
 
 func fixedIPs(spec service.PortSpec) []fixedIP { return []fixedIP{{IP: spec.IP.Addr().String()}} }
