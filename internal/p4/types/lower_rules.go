@@ -35,8 +35,6 @@ func (l *lowerer) onlyCalls(k *ir.Control, what string, ops []ir.Op) {
 			bad(s, "have loops")
 		case *ir.Apply:
 			bad(s, "apply tables")
-		case *ir.Exit:
-			bad(s, "exit")
 		case *ir.Call:
 			allowed := false
 			switch s.Op {
