@@ -69,50 +69,54 @@ func plotAll(base string, results []*Result) error {
 }
 
 // draw makes a chart of grouped bars: medians, with a line from one quartile to the other.
+// Cases lie one unit apart, and the bars of one take 0.8 of it.
 func draw(file string, names []string, rows []bars) error {
 	p := plot.New()
 	p.Y.Label.Text = "seconds until all is ACTIVE"
-	p.Y.Min = 0
 	p.Legend.Top, p.Legend.Left = true, true
-	p.Add(plotter.NewGrid())
-	width := vg.Points(70 / float64(len(rows)))
+	grid := plotter.NewGrid()
+	grid.Vertical.Width = 0
+	p.Add(grid)
+	width, top := 0.8/float64(len(rows)), 0.0
 	for i, row := range rows {
-		medians := make(plotter.Values, len(names))
 		points := quartiles{}
+		var rectangles []plotter.XYer
 		for j, s := range row.values {
 			if len(s) == 0 {
 				continue
 			}
+			left := float64(j) - 0.4 + float64(i)*width
 			low, high := s.Spread()
-			medians[j] = s.Median()
-			points.XYs = append(points.XYs, plotter.XY{X: float64(j), Y: medians[j]})
-			points.YErrors = append(points.YErrors, struct{ Low, High float64 }{medians[j] - low, high - medians[j]})
+			m := s.Median()
+			rectangles = append(rectangles, plotter.XYs{{X: left, Y: 0}, {X: left, Y: m}, {X: left + width, Y: m}, {X: left + width, Y: 0}})
+			points.XYs = append(points.XYs, plotter.XY{X: left + width/2, Y: m})
+			points.YErrors = append(points.YErrors, struct{ Low, High float64 }{m - low, high - m})
+			top = max(top, high)
 		}
-		chart, err := plotter.NewBarChart(medians, width)
+		for k, r := range rectangles {
+			bar, err := plotter.NewPolygon(r)
+			if err != nil {
+				return err
+			}
+			bar.Color, bar.LineStyle.Width = colours[i%len(colours)], 0
+			p.Add(bar)
+			if k == 0 {
+				p.Legend.Add(row.name, bar)
+			}
+		}
+		spread, err := plotter.NewYErrorBars(points)
 		if err != nil {
 			return err
 		}
-		chart.Color, chart.LineStyle.Width = colours[i%len(colours)], 0
-		chart.Offset = width * vg.Length(float64(i)-float64(len(rows)-1)/2)
-		p.Add(chart)
-		p.Legend.Add(row.name, chart)
-		errors, err := plotter.NewYErrorBars(points)
-		if err != nil {
-			return err
-		}
-		// Error bars have no offset of their own: 90 points lie between two cases.
-		for k := range errors.XYs {
-			errors.XYs[k].X += float64(chart.Offset) / pitch
-		}
-		p.Add(errors)
+		p.Add(spread)
 	}
 	p.NominalX(names...)
 	p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/6, -1, -0.5
-	return p.Save(vg.Points(pitch*float64(len(names))+120), vg.Points(360), file)
+	p.X.Min, p.X.Max = -0.6, float64(len(names))-0.4
+	legend := 1 + 0.06*float64(len(rows)) // room above the bars
+	p.Y.Min, p.Y.Max = 0, top*legend
+	return p.Save(vg.Points(90*float64(len(names))+120), vg.Points(360), file)
 }
-
-// pitch is how far apart two cases are, in points.
-const pitch = 90
 
 // quartiles are points with errors.
 type quartiles struct {
