@@ -148,7 +148,7 @@ func TestServers(t *testing.T) {
 		{"ping-near", "ping -c 1 -W 2 10.84.0.20"}, {"ping-far", "ping -c 1 -W 2 10.85.0.20"}, {"ping-gateway", "ping -c 1 -W 2 10.84.0.1"},
 		{"near", "curl -fs -m 3 http://10.84.0.20/"}, {"far", "curl -fs -m 3 http://10.85.0.20/"},
 		{"refused", "curl -fs -m 2 http://10.84.0.20:81/"}, {"other", "curl -fs -m 2 http://10.86.0.20/"},
-		{"metadata", "curl -fs -m 3 http://169.254.169.254/openstack/latest/meta_data.json"},
+		{"metadata", "curl -fs -m 10 http://169.254.169.254/openstack/latest/meta_data.json"},
 	}))
 	for name, id := range map[string]string{"near": near, "far": far, "other": other, "asking": asking} {
 		user.active(name, id)
