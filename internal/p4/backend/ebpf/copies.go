@@ -274,8 +274,10 @@ func (g *gen) writeRunJobs() {
 	if g.spec.Clones {
 		t.f("if (j->clone) {")
 		t.f("struct session *x = bpf_map_lookup_elem(&clones, &id);")
-		t.f("if (x)")
-		t.f("\tto = &x->to;")
+		t.f("if (x) {")
+		t.f("asm volatile(\"\" : \"+r\"(x)); /* clang would add to it before the test, which the verifier refuses */")
+		t.f("to = &x->to;")
+		t.f("}")
 		t.f("}")
 	}
 	if g.spec.Multicast {
