@@ -36,7 +36,8 @@ type usage struct {
 	// read and dirty are the C paths of scalars outside of headers; dirty ones are
 	// assigned in a control.
 	read, dirty map[string]bool
-	validity    bool // some header's validity changes other than by extract
+	kept        map[*ir.Field]bool // what the state has
+	validity    bool               // some header's validity changes other than by extract
 	varbitRead  bool
 	ops         map[ir.Op]bool
 }
@@ -123,6 +124,7 @@ func (g *gen) touch(e ir.Expr, write, control bool) {
 		g.touch(s.X, write, control)
 		return
 	}
+	g.keep(e)
 	if m, ok := e.(*ir.Member); ok {
 		if _, ok := m.X.Type().(*ir.Header); ok {
 			for _, p := range g.paths(m.X) {

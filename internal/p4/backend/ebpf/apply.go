@@ -283,6 +283,13 @@ func meterUnits(m *ir.Instance) string {
 
 // dispatch writes the switch over the action in a value.
 func (f *fn) dispatch(ti *tableInfo, number, value string, specs []*Action, actions []*ir.Action) {
+	idle := true
+	for _, a := range actions {
+		idle = idle && len(a.Body) == 0
+	}
+	if idle {
+		return
+	}
 	f.t.f("switch (%s) {", number)
 	for i, a := range actions {
 		if len(a.Body) == 0 {
@@ -296,6 +303,8 @@ func (f *fn) dispatch(ti *tableInfo, number, value string, specs []*Action, acti
 		f.callAction(a, args)
 		f.t.f("break;")
 	}
+	f.t.f("default:")
+	f.t.f("OWN_BLOCK;")
 	f.t.f("}")
 }
 

@@ -127,7 +127,9 @@ func (g *gen) analyzeIncremental(c *ir.Control) {
 			continue
 		}
 		g.use.ops[s.Op] = true
+		g.keep(s.Dst)
 		for _, in := range inc.inputs {
+			g.keep(in.e)
 			if in.h != nil {
 				in.h.read[in.field] = true
 			}

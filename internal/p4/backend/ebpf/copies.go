@@ -17,6 +17,10 @@ const maxJobs = 64
 // copies tells whether the program makes copies of packets.
 func (g *gen) copies() bool { return g.spec.Multicast || g.spec.Clones }
 
+// copiesLast tells whether nothing is done to a packet behind its copies: they are made when the way of the packet
+// itself has ended, so that the two do not need the stack together.
+func (g *gen) copiesLast() bool { return g.spec.Multicast && !g.spec.Clones }
+
 // declareCopies declares the maps of multicast groups and clone sessions.
 func (g *gen) declareCopies() {
 	mcast := g.std("mcast_grp")
@@ -83,6 +87,9 @@ func (g *gen) writeQueue() {
 	}
 	t.f("#ifdef TARGET_TC")
 	t.f("#define MAX_JOBS %d", jobs)
+	if g.copiesLast() {
+		t.f("#define COPIES (-101) /* no verdict: there are copies to make */")
+	}
 	t.f("")
 	t.f("/* what clones keep of the metadata */")
 	t.f("struct kept {")
@@ -352,8 +359,12 @@ func (g *gen) writeReplicate() {
 	t.f("\treturn VERDICT_DROP;")
 	f.setStd("instance_type", fmt.Sprint(replicated))
 	f.saveState()
-	t.f("run_jobs(ctx, flags, 1);")
-	t.f("return VERDICT_DROP;")
+	if g.copiesLast() {
+		t.f("return COPIES;")
+	} else {
+		t.f("run_jobs(ctx, flags, 1);")
+		t.f("return VERDICT_DROP;")
+	}
 	t.f("}")
 	t.f("")
 }

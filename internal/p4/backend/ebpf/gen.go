@@ -90,7 +90,7 @@ func Generate(p *ir.Program, fs *diag.FileSet) (*Spec, diag.List) {
 		increments: map[*ir.Call]*incremental{}, terms: map[string][]term{}, patched: map[*instance]bool{}, places: map[*instance]int{},
 		need: map[string]bool{}, lists: map[string]bool{},
 	}
-	g.use = usage{byPath: map[string]*instance{}, bits: newScope(), read: map[string]bool{}, dirty: map[string]bool{}, ops: map[ir.Op]bool{}}
+	g.use = usage{byPath: map[string]*instance{}, bits: newScope(), read: map[string]bool{}, dirty: map[string]bool{}, kept: map[*ir.Field]bool{}, ops: map[ir.Op]bool{}}
 	g.structs.fs, g.maps.fs, g.funcs.fs = fs, nil, fs
 	for _, n := range strings.Fields("catena tables filters parse ingress egress compute_checksum verify_checksum deparse finish transmit replicate run_jobs one_copy next_job pick_job pick work job jobs queue the_queue open_queue add_job put_back send_cut kept session replicas forget_metadata clone_egress clone_ingress patch prepare pass passes one_pass again fold state event counter meter scratch copies events ports_in ports_out multicast clones license to_ring") {
 		g.globals.fresh(n)
@@ -100,6 +100,7 @@ func Generate(p *ir.Program, fs *diag.FileSet) (*Spec, diag.List) {
 	g.place()
 	g.incremental = p.ComputeChecksum.Annotations.Has("incremental")
 	g.analyze()
+	g.keepOthers()
 	g.findWriteSets()
 	g.declareAll()
 	g.writeAll()
@@ -197,7 +198,7 @@ func (g *gen) varPath(v *ir.Var) string {
 // std is the C path of a field of the standard metadata, or "".
 func (g *gen) std(name string) string {
 	for _, f := range ir.FieldsOf(g.p.Std.Type) {
-		if f.Name == name {
+		if f.Name == name && g.declared(f) {
 			return "s->std." + g.field(f)
 		}
 	}
@@ -285,7 +286,6 @@ func (g *gen) writeAll() {
 	g.layOut()
 	g.findTerms()
 	g.writeParser()
-	g.findPlaces()
 	g.pull = max(g.depth(), 14)
 	g.writeControls()
 	g.writeDeparser()

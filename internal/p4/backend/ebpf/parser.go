@@ -304,7 +304,9 @@ func (f *fn) extract(s *ir.Call) {
 		}
 		f.parser.takes = append(f.parser.takes, inst)
 		f.loadFields(inst, "h", tail, false)
-		f.t.f("%s.at = off;", p)
+		if _, known := f.g.places[inst]; !known || !f.g.stays {
+			f.t.f("%s.at = off;", p)
+		}
 		f.setValidity(p, true)
 		f.others(p, "1")
 	}, s.Dst)
@@ -529,6 +531,7 @@ func (g *gen) layOut() {
 	diags, labels, last := g.diags, g.labels, g.lastUnsup
 	g.states = g.parserGraph()
 	g.guardLoops()
+	g.findPlaces()
 	list, flat := g.emits()
 	g.stays = g.keepsLayout(list, flat)
 	g.diags, g.labels, g.lastUnsup = diags, labels, last

@@ -85,13 +85,17 @@ static __always_inline u64 wire_length(ctx_t *ctx)
 #endif
 
 /*
- * Leaves the parser. What headers have that are not in the packet is set here, in a block of
- * its own: without the number clang would share the block, and set it in front of every test.
+ * Makes the way on which it stands a block of its own, told apart by a number. What variables
+ * have on this way only, such as nothing because a header is not there or a table was not
+ * applied, is set in it; otherwise clang would set it in front of the test, on the way of all.
  */
-#define END_PARSER                                          \
-	do {                                                \
-		asm volatile("" : : "i"(__COUNTER__));      \
-		goto done;                                  \
+#define OWN_BLOCK asm volatile("" : : "i"(__COUNTER__))
+
+/* Leaves the parser. */
+#define END_PARSER          \
+	do {                \
+		OWN_BLOCK;  \
+		goto done;  \
 	} while (0)
 
 /* Tells the verifier, and hides from clang, that x is at most max. */

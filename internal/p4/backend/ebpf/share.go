@@ -87,39 +87,41 @@ func (g *gen) endBlock() {
 	g.funcs.f("")
 }
 
-// largeState is from how many bytes on the state of a packet that is copied does not fit the stack with all else: clang
-// need not find out.
+// largeState is from how many bytes on the state of a packet that is cloned does not fit the stack with all else: clang
+// need not find out. Where copies come last, it may be twice as much.
 const largeState = 256
 
 // stateInMap is the preprocessor's condition on which the state of a packet is in a map from the start; "" if clang
 // shall try the stack first.
 func (g *gen) stateInMap() string {
-	size := sizeOf(g.p.Hdr.Type) + sizeOf(g.p.Meta.Type) + sizeOf(g.p.Std.Type)
+	size := g.sizeOf(g.p.Hdr.Type) + g.sizeOf(g.p.Meta.Type) + g.sizeOf(g.p.Std.Type)
 	for _, c := range g.p.Controls() {
 		for _, v := range c.Locals {
-			size += sizeOf(v.Type)
+			size += g.sizeOf(v.Type)
 		}
 	}
 	switch {
 	case g.shared:
 		return "1"
-	case g.copies() && size >= largeState:
+	case g.spec.Clones && size >= largeState, g.copies() && size >= 2*largeState:
 		return "defined(TARGET_TC)"
 	}
 	return ""
 }
 
 // sizeOf is about how many bytes a value takes in C.
-func sizeOf(t ir.Type) int {
+func (g *gen) sizeOf(t ir.Type) int {
 	switch t := t.(type) {
 	case *ir.Stack:
-		return 4 + t.Size*sizeOf(t.Elem)
+		return 4 + t.Size*g.sizeOf(t.Elem)
 	case *ir.Varbit:
 		return 4 + 8*words(t.Max)
 	case *ir.Header, *ir.Union, *ir.Struct:
 		n := 0
 		for _, f := range ir.FieldsOf(t) {
-			n += sizeOf(f.Type)
+			if g.declared(f) {
+				n += g.sizeOf(f.Type)
+			}
 		}
 		return n
 	}

@@ -23,9 +23,11 @@ func (f *fn) stmt(s ir.Stmt) {
 	case *ir.If:
 		f.t.f("if (%s) {", f.cond(s.Cond))
 		f.branch(s.Then)
+		f.t.f("} else {")
 		if len(s.Else) > 0 {
-			f.t.f("} else {")
 			f.branch(s.Else)
+		} else {
+			f.t.f("OWN_BLOCK;")
 		}
 		f.t.f("}")
 	case *ir.Switch:
@@ -249,7 +251,9 @@ func (f *fn) clear(t ir.Type, dst string) {
 		f.wrote(dst)
 	case *ir.Header, *ir.Struct, *ir.Union:
 		for _, x := range ir.FieldsOf(t) {
-			f.clear(x.Type, dst+"."+f.g.field(x))
+			if f.g.declared(x) {
+				f.clear(x.Type, dst+"."+f.g.field(x))
+			}
 		}
 		if _, ok := t.(*ir.Header); ok {
 			f.setValidity(dst, false)

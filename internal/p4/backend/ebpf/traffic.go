@@ -78,10 +78,19 @@ func (g *gen) writeMain() {
 	if g.repeats() {
 		t.f("struct passes p = { .ctx = ctx, .port = in->port, .flags = in->flags, .verdict = VERDICT_DROP };")
 		t.f("bpf_loop(MAX_PASSES, one_pass, &p, 0);")
-		t.f("return p.verdict == AGAIN ? VERDICT_DROP : p.verdict;")
+		t.f("int verdict = p.verdict == AGAIN ? VERDICT_DROP : p.verdict;")
 	} else {
-		t.f("return pass(ctx, in->port, in->flags);")
+		t.f("int verdict = pass(ctx, in->port, in->flags);")
 	}
+	if g.copiesLast() {
+		t.f("#ifdef TARGET_TC")
+		t.f("if (RARE(verdict == COPIES)) {")
+		t.f("run_jobs(ctx, in->flags, 1);")
+		t.f("return VERDICT_DROP;")
+		t.f("}")
+		t.f("#endif")
+	}
+	t.f("return verdict;")
 	t.f("}")
 	t.f("")
 	t.f("char _license[] SEC(\"license\") = \"Dual MIT/GPL\";")
@@ -98,7 +107,11 @@ func (g *gen) writePass() {
 	if g.repeats() {
 		more = ", struct passes *p"
 	}
-	t.f("static __always_inline int pass(ctx_t *ctx, u32 port, u32 flags%s)", more)
+	inline := "__always_inline"
+	if g.copiesLast() && !g.repeats() {
+		inline = "__noinline" // its stack is free again when the copies are made
+	}
+	t.f("static %s int pass(ctx_t *ctx, u32 port, u32 flags%s)", inline, more)
 	t.f("{")
 	t.f("#ifdef STATE_IN_MAP")
 	t.f("u32 zero = 0;")

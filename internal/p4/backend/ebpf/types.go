@@ -68,17 +68,23 @@ func (g *gen) structName(t ir.Type) string {
 	switch t := t.(type) {
 	case *ir.Header:
 		for _, f := range t.Fields {
-			body.f("%s;", g.declare(f.Type, g.field(f)))
+			if g.declared(f) {
+				body.f("%s;", g.declare(f.Type, g.field(f)))
+			}
 		}
 		body.f("u16 at; /* where it lies in the packet, or NOWHERE */")
 	case *ir.Stack:
 		body.f("struct %s e[%d];", g.structName(t.Elem), t.Size)
 		body.f("u32 next;")
 	default:
+		empty := true
 		for _, f := range ir.FieldsOf(t) {
-			body.f("%s;", g.declare(f.Type, g.field(f)))
+			if g.declared(f) {
+				body.f("%s;", g.declare(f.Type, g.field(f)))
+				empty = false
+			}
 		}
-		if len(ir.FieldsOf(t)) == 0 {
+		if empty {
 			body.f("u8 empty;")
 		}
 	}
