@@ -60,6 +60,9 @@ func stateMaps(s *ebpf.Spec) []string {
 	for _, c := range s.Counters {
 		if c.Direct == "" {
 			names = append(names, c.Map)
+			if c.Base != "" {
+				names = append(names, c.Base)
+			}
 		}
 	}
 	for _, m := range s.Meters {

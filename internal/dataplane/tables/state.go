@@ -37,8 +37,26 @@ func (c *Control) ReadCounter(name string, index int) (target.Counter, error) {
 // readCounter returns what a counter has counted since it was written.
 func (c *Control) readCounter(x *ebpf.Counter, index int) (target.Counter, error) {
 	sum, err := c.sumCounter(x, index)
+	if err != nil {
+		return sum, err
+	}
 	base := c.bases[x.Name][uint32(index)]
-	return target.Counter{Packets: sum.Packets - base.Packets, Bytes: sum.Bytes - base.Bytes}, err
+	sum.Packets -= base.Packets
+	sum.Bytes -= base.Bytes
+	if x.Base == "" {
+		return sum, nil
+	}
+	m, err := c.mapOf(x.Base)
+	if err != nil {
+		return target.Counter{}, err
+	}
+	var more []byte
+	if err := m.Lookup(u32(uint32(index)), &more); err != nil {
+		return target.Counter{}, err
+	}
+	sum.Packets += binary.NativeEndian.Uint64(more)
+	sum.Bytes += binary.NativeEndian.Uint64(more[8:])
+	return sum, nil
 }
 
 // sumCounter sums a cell over the CPUs.
@@ -48,8 +66,11 @@ func (c *Control) sumCounter(x *ebpf.Counter, index int) (target.Counter, error)
 		return target.Counter{}, err
 	}
 	element, at := index, 0
-	if x.Direct != "" {
+	switch {
+	case x.Direct != "":
 		element, at = index/ebpf.CounterGroup, index%ebpf.CounterGroup*counterBytes
+	case x.Base != "":
+		element, at = 0, index*counterBytes
 	}
 	cells := make([][]byte, c.cpus)
 	if err := m.Lookup(u32(uint32(element)), &cells); err != nil {
@@ -86,6 +107,9 @@ func (c *Control) WriteCounter(name string, index int, v target.Counter) error {
 // writeCounter sets a counter. A direct one shares an element with others that packets count in meanwhile: what it is
 // counted from changes.
 func (c *Control) writeCounter(x *ebpf.Counter, index int, v target.Counter) error {
+	if x.Base != "" {
+		return c.writeBase(x, index, v)
+	}
 	if x.Direct != "" {
 		sum, err := c.sumCounter(x, index)
 		if err != nil {
@@ -105,6 +129,20 @@ func (c *Control) writeCounter(x *ebpf.Counter, index int, v target.Counter) err
 	binary.NativeEndian.PutUint64(cells[0], v.Packets)
 	binary.NativeEndian.PutUint64(cells[0][8:], v.Bytes)
 	return m.Put(u32(uint32(index)), cells)
+}
+
+// writeBase makes a cell count on from v.
+func (c *Control) writeBase(x *ebpf.Counter, index int, v target.Counter) error {
+	m, err := c.mapOf(x.Base)
+	if err != nil {
+		return err
+	}
+	sum, err := c.sumCounter(x, index)
+	if err != nil {
+		return err
+	}
+	base := binary.NativeEndian.AppendUint64(nil, v.Packets-sum.Packets)
+	return m.Put(u32(uint32(index)), binary.NativeEndian.AppendUint64(base, v.Bytes-sum.Bytes))
 }
 
 // Offsets in ebpf.MeterCell.

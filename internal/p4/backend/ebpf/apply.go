@@ -3,6 +3,7 @@ package ebpf
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"sort"
 	"strings"
 
@@ -78,14 +79,14 @@ func (g *gen) writeApply(ti *tableInfo) {
 		f.t.f("u32 r = %d;", s.DefaultAction.Action)
 		f.runDefault(ti)
 	default:
-		f.search(ti)
+		e := f.search(ti)
 		if ti.outlined && !s.ConstDefault && ti.prof == nil {
 			f.runEither(ti)
 			break
 		}
 		f.t.f("u32 r = %d;", s.DefaultAction.Action)
 		f.t.f("if (v) {")
-		f.hit(ti)
+		f.hit(ti, e)
 		f.t.f("} else {")
 		f.runDefault(ti)
 		f.t.f("}")
@@ -116,7 +117,7 @@ type piece struct {
 
 // search writes the lookup: afterwards v is the entry's value or null. The key is put together in registers and
 // stored by whole words. What reads it reads words, and would wait long for one that several stores wrote.
-func (f *fn) search(ti *tableInfo) {
+func (f *fn) search(ti *tableInfo) entry {
 	s := ti.spec
 	var pieces []piece
 	i := 0
@@ -151,7 +152,13 @@ func (f *fn) search(ti *tableInfo) {
 		lead = 1
 		key = fmt.Sprintf("(struct %s_key *)((u32 *)key + 1)", ti.c)
 	}
-	f.t.f("u64 key[%d];", lead+(s.Key.Size+7)/8)
+	words := lead + (s.Key.Size+7)/8
+	if s.Kind == KindTuples && !f.g.shared {
+		f.t.f("struct %s_search c;", ti.c)
+		f.t.f("u64 *key = c.key;")
+	} else {
+		f.t.f("u64 key[%d];", words)
+	}
 	if lead > 0 {
 		last := s.Key.Slots[len(s.Key.Slots)-1]
 		f.t.f("((u32 *)key)[1] = %d; /* prefixlen */", 8*last.Offset+last.Width)
@@ -169,13 +176,22 @@ func (f *fn) search(ti *tableInfo) {
 			f.t.f("key[%d] = %s;", lead+at/8, join(parts, "|"))
 		}
 	}
-	if s.Kind == KindTuples {
+	switch {
+	case s.Kind != KindTuples:
+		f.t.f("struct %s_value *v = bpf_map_lookup_elem(&%s, %s);", ti.c, ti.c, key)
+	case f.g.shared:
 		f.t.f("struct %s_value found;", ti.c)
 		f.t.f("struct %s_value *v = search_%s(%s, &found) ? &found : 0;", ti.c, ti.c, key)
-	} else {
-		f.t.f("struct %s_value *v = bpf_map_lookup_elem(&%s, %s);", ti.c, ti.c, key)
+	default:
+		f.t.f("u64 found = search_%s(&c);", ti.c)
+		f.t.f("struct %s_value *v = found ? &c.found : 0;", ti.c)
+		return entry{action: "(found & APPLY_ACTION)", index: "(u32)(found >> 32)"}
 	}
+	return entry{action: "v->action", index: "v->index"}
 }
+
+// entry says where what was found is told, but for parameters: C expressions.
+type entry struct{ action, index string }
 
 // bigEndian returns the pieces of a value that is aligned to the left of its slot.
 func (f *fn) bigEndian(s Slot, v val) []piece {
@@ -203,22 +219,38 @@ func (f *fn) bigEndian(s Slot, v val) []piece {
 }
 
 // writeTupleSearch writes the search of a tuple space. A global function tries the masks: the verifier looks at the
-// loop once, and not again for every way on which packets come to it. Such a function cannot return a pointer, so it
-// copies what it found. Where the verifier's time counts, it tries eight masks at a time, and the verifier looks at
-// so many rounds.
+// loop once, and not again for every way on which packets come to it. Such a function cannot return a pointer: it
+// returns the action, with a flag, and above it the index of the counter, and copies the parameters. Where the
+// verifier's time counts, it tries eight masks at a time, and the verifier looks at so many rounds.
 func (g *gen) writeTupleSearch(ti *tableInfo) {
 	t := &g.funcs
 	if !g.shared {
-		t.f("__noinline u32 search_%s(const struct %s_key *key, struct %s_value *found)", ti.c, ti.c, ti.c)
+		t.f("struct %s_search {", ti.c)
+		t.f("u64 key[%d]; /* struct %s_key */", (ti.spec.Key.Size+7)/8, ti.c)
+		t.f("struct %s_value found; /* of it the parameters */", ti.c)
+		t.f("};")
+		t.f("__noinline u64 search_%s(struct %s_search *c)", ti.c, ti.c)
 		t.f("{")
 		t.f("u32 generation = tables.%s.masks & 1;", ti.c)
 		t.f("const struct %s_masks *list = bpf_map_lookup_elem(&%s_masks, &generation);", ti.c, ti.c)
-		t.f("if (!list || !key || !found)")
+		t.f("if (!list || !c)")
 		t.f("\treturn 0;")
-		// Not a number that the verifier knows: after each mask all ways through the loop then look the same to it.
+		t.f("const u64 *key = c->key;")
+		// Not numbers that the verifier knows: after each mask all ways through the loop then look the same to it.
 		t.f("u32 least = nothing; /* priority that is better, and so what masks with no better one have */")
-		g.tryMasks(ti, "list->m", "MAX_MASKS")
-		t.f("return least != nothing;")
+		t.f("u64 found = least;")
+		result := "v->action | APPLY_HIT"
+		if ti.spec.has("index") {
+			result = "(u64)v->index << 32 | " + result
+		}
+		take := []string{"found = " + result + ";"}
+		if ti.prof != nil {
+			take = append(take, "c->found = *v;")
+		} else if ti.hasParams() {
+			take = append(take, "c->found.u = v->u;")
+		}
+		g.tryMasks(ti, "list->m", "MAX_MASKS", take)
+		t.f("return found;")
 		t.f("}")
 		t.f("")
 		return
@@ -231,7 +263,7 @@ func (g *gen) writeTupleSearch(ti *tableInfo) {
 	t.f("{")
 	t.f("if (!list || !key || !found)")
 	t.f("\treturn 0;")
-	g.tryMasks(ti, "list->m", "8")
+	g.tryMasks(ti, "list->m", "8", []string{"*found = *v;"})
 	t.f("return least;")
 	t.f("}")
 	t.f("")
@@ -253,15 +285,25 @@ func (g *gen) writeTupleSearch(ti *tableInfo) {
 	t.f("")
 }
 
+// has tells whether the entries of a table have a word.
+func (s *Table) has(word string) bool {
+	return slices.ContainsFunc(s.Value.Slots, func(x Slot) bool { return x.Name == word })
+}
+
+// hasParams tells whether some action in a table's entries has parameters.
+func (ti *tableInfo) hasParams() bool {
+	return slices.ContainsFunc(ti.spec.Actions, func(a *Action) bool { return len(a.Params.Slots) > 0 })
+}
+
 // hit writes what happens with the entry v.
-func (f *fn) hit(ti *tableInfo) {
-	f.direct(ti, "v->index")
+func (f *fn) hit(ti *tableInfo, e entry) {
+	f.direct(ti, e.index)
 	if ti.prof != nil {
 		f.member(ti)
 		return
 	}
-	f.t.f("r = v->action | APPLY_HIT;")
-	f.dispatch(ti, "v->action", "v", ti.spec.Actions, ti.actions)
+	f.t.f("r = %s | APPLY_HIT;", e.action)
+	f.dispatch(ti, e.action, "v", ti.spec.Actions, ti.actions)
 }
 
 // direct counts an entry's packet and runs its meter.

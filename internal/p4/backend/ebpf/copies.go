@@ -66,17 +66,6 @@ func (f *fn) clone(s *ir.Call) {
 	f.t.f("s->clone_list = %s;", list)
 }
 
-// cloneState are the members of the state that belong to copies.
-func (g *gen) cloneState(t *text) {
-	if !g.spec.Clones {
-		return
-	}
-	t.f("u32 session; /* of the clone asked for */")
-	t.f("u32 clone_list; /* what the clone keeps: the number of a field list, plus one */")
-	t.f("u8 clone; /* asked for */")
-	t.f("u8 queued; /* there are copies to make */")
-}
-
 // writeQueue writes the queue of copies.
 func (g *gen) writeQueue() {
 	g.need["scratch"] = true
@@ -199,7 +188,7 @@ func (f *fn) saveState() {
 	f.t.f("#ifdef STATE_IN_MAP")
 	f.t.f("copy_words((u64 *)&j->before, (u64 *)s, sizeof(*s) / 8);")
 	f.t.f("#else")
-	f.t.f("j->before = *s;")
+	f.t.f("copy_state(&j->before, s);")
 	f.t.f("#endif")
 }
 

@@ -45,7 +45,7 @@ func (f *fn) call(s *ir.Call) {
 		f.t.f("}")
 	case ir.OpLogMsg: // for the reference interpreter; a packet is none the wiser
 	case ir.OpCount:
-		f.t.f("%s", g.count(s.Inst, f.index(s)))
+		f.count(s.Inst, s.Args[0], f.index(s))
 	case ir.OpDirectCount: // counted when the table matched
 	case ir.OpMeter:
 		f.store(s.Dst, f.resize(narrow(8, fmt.Sprintf("run_meter(&%s, %s, %s)", g.instances[s.Inst], f.index(s), meterUnits(s.Inst))), width(s.Dst.Type()), false))
@@ -262,6 +262,10 @@ func (g *gen) declareInstance(i *ir.Instance, owner *ir.Table) {
 		c := g.globals.fresh(i.FullName)
 		g.instances[i] = c
 		t.f("/* %s %s */", i.Kind, i.FullName)
+		if inOneElement(i) {
+			g.declareCells(i, c)
+			return
+		}
 		if owner != nil {
 			g.declareMap(c, "PERCPU_ARRAY", (size+CounterGroup-1)/CounterGroup, "u32", "struct counter_group", "")
 		} else {

@@ -70,8 +70,9 @@ func (g *gen) declareFilters() {
 	}
 }
 
-// tryMasks writes the loop over n masks. They stand by falling priority: it stops when none that follows can be better.
-func (g *gen) tryMasks(ti *tableInfo, masks, n string) {
+// tryMasks writes the loop over n masks, and what to do with a value v that is the best so far. They stand by falling
+// priority: it stops when none that follows can be better.
+func (g *gen) tryMasks(ti *tableInfo, masks, n string, take []string) {
 	s, t := ti.spec, &g.funcs
 	t.f("for (u32 i = 0; i < %s; i++) {", n)
 	t.f("const struct %s_mask *m = &%s[i];", ti.c, masks)
@@ -92,7 +93,9 @@ func (g *gen) tryMasks(ti *tableInfo, masks, n string) {
 	t.f("\tcontinue;")
 	t.f("struct %s_value *v = bpf_map_lookup_elem(&%s, &tuple);", ti.c, ti.c)
 	t.f("if (v && v->priority >= least) {")
-	t.f("*found = *v;")
+	for _, x := range take {
+		t.f("%s", x)
+	}
 	t.f("least = v->priority + 1;")
 	t.f("}")
 	t.f("}")

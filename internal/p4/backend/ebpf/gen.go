@@ -92,7 +92,7 @@ func Generate(p *ir.Program, fs *diag.FileSet) (*Spec, diag.List) {
 	}
 	g.use = usage{byPath: map[string]*instance{}, bits: newScope(), read: map[string]bool{}, dirty: map[string]bool{}, kept: map[*ir.Field]bool{}, ops: map[ir.Op]bool{}}
 	g.structs.fs, g.maps.fs, g.funcs.fs = fs, nil, fs
-	for _, n := range strings.Fields("catena tables filters parse ingress egress compute_checksum verify_checksum deparse finish transmit replicate run_jobs one_copy next_job pick_job pick work job jobs queue the_queue open_queue add_job put_back send_cut kept session replicas forget_metadata clone_egress clone_ingress patch prepare pass passes one_pass again fold state event counter meter scratch copies events ports_in ports_out multicast clones license to_ring") {
+	for _, n := range strings.Fields("catena tables filters parse ingress egress compute_checksum verify_checksum deparse finish transmit replicate run_jobs one_copy next_job pick_job pick work job jobs queue copy_state the_queue open_queue add_job put_back send_cut kept session replicas forget_metadata clone_egress clone_ingress patch prepare pass passes one_pass again fold state event counter meter scratch copies events ports_in ports_out multicast clones license to_ring") {
 		g.globals.fresh(n)
 		g.types.fresh(n)
 	}
@@ -312,64 +312,6 @@ func (g *gen) validBits() {
 	}
 	t.f("};")
 	t.f("")
-}
-
-// stateStruct writes the struct of a packet's state.
-func (g *gen) stateStruct() {
-	var t text
-	t.f("/* the packet at hand */")
-	t.f("struct state {")
-	t.f("%s;", g.declare(g.p.Hdr.Type, "hdr"))
-	t.f("%s;", g.declare(g.p.Meta.Type, "meta"))
-	t.f("%s;", g.declare(g.p.Std.Type, "std"))
-	locals := func(name string, vs []*ir.Var) {
-		if len(vs) == 0 {
-			return
-		}
-		t.f("struct {")
-		for _, v := range vs {
-			n := g.vars[v]
-			t.f("%s;", g.declare(v.Type, n[strings.LastIndex(n, ".")+1:]))
-		}
-		t.f("} %s;", name)
-	}
-	locals("parser", g.p.Parser.Locals)
-	for i, c := range g.p.Controls() {
-		locals(controlNames[i], c.Locals)
-	}
-	for i := range g.colours {
-		t.f("u8 colour%d; /* %s */", i, g.colours[i].FullName)
-	}
-	for i, in := range g.snapshots() {
-		t.f("%s; /* %s before ingress */", g.declare(in.e.Type(), fmt.Sprintf("old%d", i)), strings.TrimPrefix(in.path, "s->"))
-	}
-	g.sumsDecl(&t)
-	for _, inc := range g.sortedIncrements() {
-		if inc.s.Op == ir.OpUpdateChecksumPay {
-			t.f("struct {")
-			t.f("u64 own, pseudo; /* sums of the differences */")
-			t.f("u8 changed, whole;")
-			t.f("} patch%d; /* %s.%s */", inc.number, inc.h.name, inc.field.Name)
-		}
-	}
-	t.f("u32 valid[%d]; /* a bit for each header */", max(1, (len(g.use.list)+31)/32))
-	if n := g.writtenWords(); n > 0 {
-		t.f("u32 written[%d]; /* a bit for header fields: assigned to */", n)
-	}
-	if n := len(g.emitted); n > 0 {
-		t.f("u32 out[%d]; /* where each emitted header goes, or NOWHERE */", n)
-	}
-	t.f("u64 length; /* bytes of the packet as it came */")
-	t.f("u32 parsed; /* bytes that the parser took */")
-	if g.repeats() {
-		t.f("u32 resubmit, recirculate; /* asked for: the number of a field list, plus one */")
-	}
-	g.cloneState(&t)
-	t.f("u32 truncate; /* bytes to leave, plus one; or 0 */")
-	t.f("u8 failed; /* drop it */")
-	t.f("} __attribute__((aligned(8)));")
-	t.f("")
-	g.structs.b.WriteString(t.b.String())
 }
 
 // assemble puts the text together.

@@ -18,6 +18,8 @@ type fn struct {
 	picked map[*ir.Index]int
 	// nexts are the stacks whose nextIndex is known, in a parser state.
 	nexts map[string]int
+	// cells are the C variables with elements of counters, in a control's body.
+	cells map[*ir.Instance]string
 	// blocks are the labels of enclosing blocks that something leaves.
 	blocks map[*ir.Block]string
 	// exit is the statement for Exit.

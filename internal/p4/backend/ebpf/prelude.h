@@ -230,7 +230,7 @@ struct event {
 			bpf_ringbuf_submit(e, 0);                             \
 	} while (0)
 
-static __noinline int to_ring(ctx_t *ctx, u32 port, u32 len)
+__noinline int to_ring(ctx_t *ctx, u32 port, u32 len)
 {
 	if (len <= RING_SMALL)
 		RING_COPY(RING_SMALL);
@@ -244,13 +244,17 @@ struct counter {
 	u64 bytes;
 };
 
+static __always_inline void add_packet(struct counter *c, u64 length)
+{
+	c->packets++;
+	c->bytes += length;
+}
+
 static __always_inline void count_packet(void *map, u32 index, u64 length)
 {
 	struct counter *c = bpf_map_lookup_elem(map, &index);
-	if (c) {
-		c->packets++;
-		c->bytes += length;
-	}
+	if (c)
+		add_packet(c, length);
 }
 
 /* In a map whose elements are COUNTER_GROUP counters each. */
@@ -262,9 +266,19 @@ static __always_inline void count_in_group(void *map, u32 index, u64 length)
 {
 	u32 group = index / COUNTER_GROUP;
 	struct counter_group *g = bpf_map_lookup_elem(map, &group);
-	if (g) {
-		struct counter *c = &g->c[index % COUNTER_GROUP];
-		c->packets++;
-		c->bytes += length;
-	}
+	if (g)
+		add_packet(&g->c[index % COUNTER_GROUP], length);
 }
+
+static __always_inline void *first_element(void *map)
+{
+	u32 zero = 0;
+	return bpf_map_lookup_elem(map, &zero);
+}
+
+/* An index is one of an array; tells the verifier so, too. */
+#define IN_ARRAY(i, size)                     \
+	({                                    \
+		asm volatile("" : "+r"(i));   \
+		(i) < (size);                 \
+	})

@@ -50,7 +50,7 @@ static __always_inline struct queue *the_queue(void)
 }
 
 /* Saves the front of the packet, which nothing has changed yet. */
-static __noinline int open_queue(ctx_t *ctx, u32 first, u32 depth)
+__noinline int open_queue(ctx_t *ctx, u32 first, u32 depth)
 {
 	u32 zero = 0;
 	struct queue *q = the_queue();

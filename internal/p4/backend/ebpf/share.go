@@ -1,8 +1,6 @@
 package ebpf
 
 import (
-	"fmt"
-
 	"github.com/catena-nfv/catena/internal/p4/ir"
 )
 
@@ -135,20 +133,19 @@ func (g *gen) writeSharedCounters() {
 			if !g.countShared[i] {
 				continue
 			}
-			g.funcs.f("__noinline int count_%s(u32 index, u64 length)", g.instances[i])
+			name := g.instances[i]
+			g.funcs.f("__noinline int count_%s(u32 index, u64 length)", name)
 			g.funcs.f("{")
-			g.funcs.f("count_packet(&%s, index, length);", g.instances[i])
+			if inOneElement(i) {
+				g.funcs.f("struct %s_cells *at = first_element(&%s);", name, name)
+				g.funcs.f("if (at && IN_ARRAY(index, %d))", g.cellsOf(name))
+				g.funcs.f("\tadd_packet(&at->c[index], length);")
+			} else {
+				g.funcs.f("count_packet(&%s, index, length);", name)
+			}
 			g.funcs.f("return 0;")
 			g.funcs.f("}")
 			g.funcs.f("")
 		}
 	}
-}
-
-// count is the text that counts the packet in a counter.
-func (g *gen) count(i *ir.Instance, index string) string {
-	if g.countShared[i] {
-		return fmt.Sprintf("count_%s(%s, s->length);", g.instances[i], index)
-	}
-	return fmt.Sprintf("count_packet(&%s, %s, s->length);", g.instances[i], index)
 }

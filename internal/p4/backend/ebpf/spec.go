@@ -301,11 +301,16 @@ type Profile struct {
 // the entry's value, index 0 being that of the default action. Map is a per-CPU array
 // of packets (u64) and bytes (u64). An element of a direct counter's map is CounterGroup of these: the kernel takes its
 // time for each element of a per-CPU array. They cannot be written one by one and only count up.
+//
+// With Base, Map has one element with all cells, one behind another. No cell can be written there without the others
+// that packets count in meanwhile; so Base, an array of the same cells that no packet sees, has what is to be added to
+// each.
 type Counter struct {
 	Name   string
 	Map    string
 	Size   int
 	Direct string // control-plane name of the table, or ""
+	Base   string // or ""
 }
 
 // CounterGroup is how many direct counters there are in an element.

@@ -105,22 +105,12 @@ func (f *fn) track(p string, v val) val {
 	return v
 }
 
-// sumsDecl declares the sums in the state.
-func (g *gen) sumsDecl(t *text) {
-	for _, s := range g.sums {
-		var names []string
-		for _, p := range g.summedPaths(s) {
-			names = append(names, strings.TrimPrefix(p, "s->"))
-		}
-		t.f("u64 sum%d; /* of differences, for checksums: %s */", s.number, strings.Join(names, ", "))
-	}
-}
-
+// summedPaths are the C paths of the fields whose differences are in a sum.
 func (g *gen) summedPaths(s *sum) []string {
 	var out []string
 	for p, ts := range g.terms {
 		if slices.ContainsFunc(ts, func(t term) bool { return t.sum == s }) {
-			out = append(out, p)
+			out = append(out, strings.TrimPrefix(p, "s->"))
 		}
 	}
 	slices.Sort(out)

@@ -36,6 +36,7 @@ func (g *gen) writeControls() {
 		if x.c == g.p.Ingress {
 			f.exit = g.leaveBlock()
 			g.beginBlock(x.name)
+			f.holdCells(x.c)
 			f.block(x.c.Body)
 			g.endBlock()
 			continue
@@ -47,6 +48,7 @@ func (g *gen) writeControls() {
 		}
 		f.t.f("static __always_inline %s %s(ctx_t *ctx, struct state *s)", ret, x.name)
 		f.t.f("{")
+		f.holdCells(x.c)
 		f.block(x.c.Body) // a return leaves it
 		if ret == "int" {
 			f.t.f("return 0;")
@@ -157,6 +159,12 @@ func (g *gen) writePass() {
 		}
 		t.f("return again(s, p, s->resubmit, %d);", resubmitted)
 		t.f("}")
+	}
+	if g.copiesLast() {
+		// There are two ways on from here, for each of which the verifier would tell sums of nothing from others.
+		for _, s := range g.sums {
+			t.f("FORGET(%s);", s.c())
+		}
 	}
 	if g.spec.Multicast {
 		t.f("if (%s)", g.std("mcast_grp"))
