@@ -54,7 +54,24 @@ type tupleRule struct {
 // tuples are the masks and elements of a tuple space.
 type tuples struct {
 	masks    []byte // the variable with both generations
+	filters  []byte // of the elements under each mask
 	elements map[string][]byte
+}
+
+// filterBits is FILTER_BITS there.
+const filterBits = 12
+
+// filter notes that there is an element under a mask: may_have there.
+func (t *tuples) filter(mask byte, key []byte) {
+	multipliers := []uint64{0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb}
+	sum := uint64(0)
+	for i := 0; 8*i < len(key); i++ {
+		word := make([]byte, 8)
+		copy(word, key[8*i:])
+		sum += binary.LittleEndian.Uint64(word) * multipliers[i]
+	}
+	bit := int(mask)<<filterBits + int(sum>>(64-filterBits))
+	t.filters[bit/8] |= 1 << (bit % 8)
 }
 
 // spaceOf builds the tuple space of rules.
@@ -66,7 +83,7 @@ func spaceOf(rules []tupleRule) (tuples, error) {
 	}
 	byKey := map[string]*mask{}
 	var order []*mask
-	t := tuples{elements: map[string][]byte{}}
+	t := tuples{elements: map[string][]byte{}, filters: make([]byte, maxMasks*1<<filterBits/8)}
 	for _, r := range rules {
 		key := tupleKey(r.matches, 0xffff, 0, func(m match) uint64 { return m.mask })
 		m := byKey[string(key)]
@@ -77,6 +94,7 @@ func spaceOf(rules []tupleRule) (tuples, error) {
 		}
 		m.best = max(m.best, r.priority)
 		element := string(tupleKey(r.matches, r.scope, m.id, func(m match) uint64 { return m.value }))
+		t.filter(m.id, []byte(element))
 		value := append(binary.NativeEndian.AppendUint32(nil, r.priority), r.value()...)
 		if old := t.elements[element]; old == nil || binary.NativeEndian.Uint32(old) < r.priority {
 			t.elements[element] = value
@@ -126,6 +144,9 @@ func newByHand(ctx context.Context, c chain, w workloadOf) (*cebpf.Collection, e
 	for name, t := range spaces {
 		if err := spec.Variables[name+"_masks"].Set(t.masks); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", c.file, name, err)
+		}
+		if err := spec.Variables[name+"_filters"].Set(t.filters); err != nil {
+			return nil, fmt.Errorf("%s: filters of %s: %w", c.file, name, err)
 		}
 	}
 	if v := spec.Variables["crc_tables"]; v != nil {

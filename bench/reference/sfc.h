@@ -92,6 +92,24 @@ struct {
 	struct five_mask masks[2][MAX_MASKS];
 } firewall_masks SEC(".data.firewall");
 
+/* Of each mask, by its number, the elements under it: a bit for each hash value, so that a mask with none for a packet
+ * costs no search. */
+#define FILTER_BITS 12
+#define FILTER_WORDS (1 << FILTER_BITS >> 6)
+#define HASH_0 0x9e3779b97f4a7c15ULL
+#define HASH_1 0xbf58476d1ce4e5b9ULL
+#define HASH_2 0x94d049bb133111ebULL
+
+u64 classifier_filters[MAX_MASKS * FILTER_WORDS] SEC(".data.classifier_filters");
+u64 firewall_filters[MAX_MASKS * FILTER_WORDS] SEC(".data.firewall_filters");
+
+static __always_inline int may_have(const u64 *filters, u32 mask, u64 hash)
+{
+	u32 bit = hash >> (64 - FILTER_BITS);
+
+	return filters[mask % MAX_MASKS * FILTER_WORDS + bit / 64] >> bit % 64 & 1;
+}
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -174,13 +192,16 @@ static __always_inline void count(void *map, u32 index, u32 len)
 		add(c, len);
 }
 
-static __always_inline void mask_five(struct five *t, const struct five *k, const struct five *m)
+/* mask_five returns the sum that the filter's bit is taken from. */
+static __always_inline u64 mask_five(struct five *t, const struct five *k, const struct five *m)
 {
 	u64 *out = (u64 *)t;
 	const u64 *a = (const u64 *)k, *b = (const u64 *)m;
+	u64 first = a[0] & b[0], second = a[1] & b[1];
 
-	out[0] = a[0] & b[0];
-	out[1] = a[1] & b[1];
+	out[0] = first;
+	out[1] = second;
+	return first * HASH_0 + second * HASH_1;
 }
 
 static __always_inline const struct classifier_value *classify(const struct five *k)
@@ -193,7 +214,8 @@ static __always_inline const struct classifier_value *classify(const struct five
 		const struct classifier_value *v;
 		struct five t __attribute__((aligned(8)));
 
-		mask_five(&t, k, &m[i].key);
+		if (!may_have(classifier_filters, m[i].id, mask_five(&t, k, &m[i].key)))
+			continue;
 		v = bpf_map_lookup_elem(&classifier, &t);
 		if (v && v->priority > priority) {
 			priority = v->priority;
@@ -213,7 +235,8 @@ static __always_inline const struct rule_value *firewall_rule(const struct five 
 		const struct rule_value *v;
 		struct five t __attribute__((aligned(8)));
 
-		mask_five(&t, k, &m[i].key);
+		if (!may_have(firewall_filters, m[i].id, mask_five(&t, k, &m[i].key)))
+			continue;
 		v = bpf_map_lookup_elem(&firewall, &t);
 		if (v && v->priority > priority) {
 			priority = v->priority;

@@ -29,6 +29,8 @@ struct {
 	struct ids_mask masks[2][MAX_MASKS];
 } ids_masks SEC(".data.ids");
 
+u64 ids_filters[MAX_MASKS * FILTER_WORDS] SEC(".data.ids_filters");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -77,8 +79,12 @@ static __always_inline const struct rule_value *signature(const struct ids_key *
 		const struct rule_value *v;
 		struct ids_key t __attribute__((aligned(8)));
 
-		mask_five(&t.five, &k->five, &m[i].key.five);
-		*(u32 *)&t.ttl = *(const u32 *)&k->ttl & *(const u32 *)&m[i].key.ttl;
+		u64 hash = mask_five(&t.five, &k->five, &m[i].key.five);
+		u32 rest = *(const u32 *)&k->ttl & *(const u32 *)&m[i].key.ttl;
+
+		*(u32 *)&t.ttl = rest;
+		if (!may_have(ids_filters, m[i].id, hash + rest * HASH_2))
+			continue;
 		v = bpf_map_lookup_elem(&ids, &t);
 		if (v && v->priority > priority) {
 			priority = v->priority;
