@@ -52,6 +52,10 @@ control I(inout headers hdr, inout metadata meta, inout standard_metadata_t sm) 
         hdr.main.blind = 24w0x123456;
         hdr.ethernet.src_addr = 48w0x0200000000aa;
     }
+    table never { // applied, and nothing else looks at its key
+        key = { hdr.ethernet.dst_addr: exact; }
+        actions = { NoAction; }
+    }
     apply {
         sm.egress_spec = 9;
         if (hdr.main.wanted[0:0] == 1) {

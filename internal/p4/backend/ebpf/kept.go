@@ -58,12 +58,16 @@ func (g *gen) keepOthers() {
 				g.keepAll(i.Elem)
 			}
 		}
+		for _, t := range c.Tables { // of those that are never applied, too
+			for _, k := range t.Keys {
+				g.keep(k.X)
+			}
+		}
 	}
 }
 
-// declared tells whether the state has a field: structs and headers it always has.
+// declared tells whether the state has a field. It always has structs and headers, and of varbits at least the length.
 func (g *gen) declared(f *ir.Field) bool {
 	_, scalar := ir.ScalarBits(f.Type)
-	_, varbit := f.Type.(*ir.Varbit)
-	return !scalar && !varbit || g.use.kept[f]
+	return !scalar || g.use.kept[f]
 }
