@@ -263,6 +263,9 @@ func (g *gen) writeFinish() {
 	begin := func(name, params string) {
 		if g.shared { // by the packet and its copies
 			f.beginGlobal("int", name, params)
+			if params != "" {
+				t.f(`asm volatile("" : "+r"(port));`)
+			}
 			return
 		}
 		t.f("static __always_inline int %s(ctx_t *ctx, struct state *s%s)", name, params)
