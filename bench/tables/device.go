@@ -13,7 +13,6 @@ import (
 
 	"github.com/catena-nfv/catena/internal/dataplane"
 	"github.com/catena-nfv/catena/internal/nf"
-	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
 	"github.com/catena-nfv/catena/internal/p4/compile"
 	"github.com/catena-nfv/catena/internal/p4/ir"
 	"github.com/catena-nfv/catena/internal/p4/p4info"
@@ -115,7 +114,7 @@ func (d *device) memory() (uint64, error) {
 	for _, t := range p.Spec.Tables {
 		maps := []string{t.Map}
 		if t.Masks != "" {
-			maps = append(maps, t.Masks, ebpf.MapFilters) // of which it is the only table
+			maps = append(maps, t.Masks, t.Filters) // of which it is the only table
 		}
 		for _, name := range maps {
 			info, err := p.Maps[name].Info()

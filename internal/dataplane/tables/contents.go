@@ -175,7 +175,7 @@ func (c *Control) fillTable(t *table, old TableContents, known bool, kept func(s
 		if err := c.adopt(t, old); err != nil || t.spec.State == "" {
 			return err
 		}
-		if u, ok := t.engine.(*tuples); ok && !kept(ebpf.MapFilters) {
+		if u, ok := t.engine.(*tuples); ok && !kept(t.spec.Filters) {
 			if err := u.putFilters(); err != nil {
 				return err
 			}

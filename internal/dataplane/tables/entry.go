@@ -58,7 +58,7 @@ func (c *Control) newTable(x *ebpf.Table) (*table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("table %q: %w", x.Name, err)
 	}
-	filters, err := c.mapOf(ebpf.MapFilters)
+	filters, err := c.mapOf(x.Filters)
 	if err != nil {
 		return nil, fmt.Errorf("table %q: %w", x.Name, err)
 	}

@@ -75,7 +75,7 @@ func newFakeProgram(t *ebpf.Table) *fakeProgram {
 			p.maps[n] = newFake(1 << 20)
 		}
 	}
-	p.maps[ebpf.MapFilters] = newFake(1 << 20)
+	p.maps[t.Filters] = newFake(1 << 20)
 	if t.State != "" {
 		p.maps[t.State].m[string(u32(0))] = make([]byte, stateSize(t))
 	}
@@ -146,7 +146,7 @@ func (p *fakeProgram) searchTuples(key []byte) []byte {
 		}
 		bit := p.spec.FilterBit(tuple)
 		word := uint32(p.spec.FilterAt) + binary.NativeEndian.Uint32(m[4:]) + bit/64
-		if f := p.maps[ebpf.MapFilters].m[string(u32(word))]; f == nil || binary.NativeEndian.Uint64(f)>>(bit%64)&1 == 0 {
+		if f := p.maps[p.spec.Filters].m[string(u32(word))]; f == nil || binary.NativeEndian.Uint64(f)>>(bit%64)&1 == 0 {
 			continue
 		}
 		if v := p.maps[p.spec.Map].m[string(tuple)]; v != nil && (best == nil || prio(v) > prio(best)) {

@@ -55,17 +55,34 @@ func (g *gen) placeFilter(s *Table) {
 	g.filterWords += MaxMasks * s.FilterWords()
 }
 
+// maxFilterData is up to how many bytes the filters are data of the program.
+const maxFilterData = 512 << 10
+
+// filtersMap is the map of all filters.
+func (g *gen) filtersMap() string {
+	if 8*g.filterWords <= maxFilterData {
+		return MapFiltersData
+	}
+	return MapFilters
+}
+
 // declareFilters writes the map of all filters.
 func (g *gen) declareFilters() {
 	if g.filterWords == 0 {
 		return
 	}
+	name := g.filtersMap()
 	g.maps.f("/* of each mask a filter of the elements under it */")
-	g.declareMap(MapFilters, "ARRAY", g.filterWords, "u32", "u64", "")
+	if name == MapFiltersData {
+		g.maps.f("u64 filters[%d] SEC(\"%s\");", g.filterWords, name)
+	} else {
+		g.declareMap(name, "ARRAY", g.filterWords, "u32", "u64", "")
+	}
 	g.maps.f("")
 	for _, t := range g.spec.Tables {
 		if t.Kind == KindTuples {
-			g.spec.MapKeys[MapFilters] += g.mapKey("filter", t) + "\n"
+			t.Filters = name
+			g.spec.MapKeys[name] += g.mapKey("filter", t) + "\n"
 		}
 	}
 }
@@ -87,9 +104,14 @@ func (g *gen) tryMasks(ti *tableInfo, masks, n string, take []string) {
 		sum = append(sum, fmt.Sprintf("w%d * %#xULL", at/8, filterMultiplier(at/8)))
 	}
 	t.f("u64 h = (%s) >> %d;", strings.Join(sum, " + "), 64-s.FilterBits)
-	t.f("u32 at = %d + m->filter + (h >> 6);", s.FilterAt)
-	t.f("const u64 *f = bpf_map_lookup_elem(&%s, &at);", MapFilters)
-	t.f("if (!f || !(*f >> (h & 63) & 1))")
+	t.f("u64 at = %d + m->filter + (h >> 6);", s.FilterAt)
+	if g.filtersMap() == MapFiltersData {
+		t.f("if (!IN_ARRAY(at, %d) || !(filters[at] >> (h & 63) & 1))", g.filterWords)
+	} else {
+		t.f("u32 word = at;")
+		t.f("const u64 *f = bpf_map_lookup_elem(&%s, &word);", MapFilters)
+		t.f("if (!f || !(*f >> (h & 63) & 1))")
+	}
 	t.f("\tcontinue;")
 	t.f("struct %s_value *v = bpf_map_lookup_elem(&%s, &tuple);", ti.c, ti.c)
 	t.f("if (v && v->priority >= least) {")

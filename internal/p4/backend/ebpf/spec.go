@@ -70,8 +70,10 @@ const (
 	MapClones    = "clones"
 	// MapTables holds the states of all tables: see Table. It is one map, since a program can use no more than 64.
 	MapTables = ".data.tables"
-	// MapFilters is an array of words (u64): see Table.
-	MapFilters = "filters"
+	// MapFilters is an array of words (u64): see Table. Or, if that is not too large, MapFiltersData is: one element that
+	// the program addresses directly, and the control plane writes in its own memory.
+	MapFilters     = "filters"
+	MapFiltersData = ".data.filters"
 )
 
 // NumPorts is the number of port numbers: 0 to 511, of which 511 means drop.
@@ -185,7 +187,7 @@ const (
 // in the order of falling priority, and zeros behind the last. Packets have all ones in
 // MaskNumber, so that a mask brings its number into the key by itself.
 //
-// A filter is FilterWords words of map MapFilters, with a bit for each element under the
+// A filter is FilterWords words of map Filters, with a bit for each element under the
 // mask, that of FilterBit. Those of the table begin at word FilterAt, from which the place
 // in the mask counts.
 //
@@ -198,7 +200,9 @@ type Table struct {
 	Kind  TableKind
 	Map   string // entries
 	Masks string // KindTuples
-	State string // map with the TableState, or ""
+	// Filters is MapFilters or MapFiltersData: KindTuples.
+	Filters string
+	State   string // map with the TableState, or ""
 	// StateAt is where in the map's element.
 	StateAt int
 	Keys    []Key
