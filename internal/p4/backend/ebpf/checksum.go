@@ -285,7 +285,8 @@ func (g *gen) snapshot(path string) string {
 }
 
 // increment updates a checksum by the difference between its inputs as they came and as they are now (RFC 1624). One
-// that is kept in the state is updated there; a checksum over payload is noted for patching behind the deparser.
+// that is kept in the state is updated there; a checksum over payload in the packet, at once or, if headers may move,
+// behind the deparser.
 func (f *fn) increment(inc *incremental) {
 	if len(inc.inputs) == 0 && !inc.needsExact() {
 		f.t.f("/* %s.%s: nothing that it covers is ever changed */", inc.h.name, inc.field.Name)
@@ -386,6 +387,10 @@ func (f *fn) difference(inc *incremental) {
 		f.addDifference(sum, now, old, in.bit)
 		f.t.f("}")
 	}
+	if inc.s.Op == ir.OpUpdateChecksumPay && f.g.stays {
+		f.g.patchText(f.t, inc, "own", "pseudo")
+		return
+	}
 	if inc.s.Op == ir.OpUpdateChecksumPay {
 		f.t.f("s->patch%d.own = own;", inc.number)
 		f.t.f("s->patch%d.pseudo = pseudo;", inc.number)
@@ -417,6 +422,19 @@ func (f *fn) addDifference(sum string, now, old val, bit int) {
 	}
 }
 
+// patchesLate tells whether checksums over payload are updated behind the deparser, which may move them.
+func (g *gen) patchesLate() bool { return g.need["patch"] && !g.stays }
+
+// patchText writes the update of a checksum over payload in the packet.
+func (g *gen) patchText(t *text, inc *incremental, own, pseudo string) {
+	at := inc.h.path + ".at"
+	if g.stays {
+		at = g.at(inc.h)
+	}
+	bit, _ := fieldOffset(inc.h.typ, inc.field)
+	t.f("patch_checksum(ctx, %s + %d, %s, %s, %d);", at, bit/8, own, pseudo, btoi(inc.h.typ.Name == "udp_t"))
+}
+
 // writePatches writes the function that updates checksums in the finished packet.
 func (g *gen) writePatches() {
 	t := &g.funcs
@@ -428,13 +446,10 @@ func (g *gen) writePatches() {
 			continue
 		}
 		bit, _ := fieldOffset(inc.h.typ, inc.field)
-		udp := btoi(inc.h.typ.Name == "udp_t")
 		at := inc.h.path + ".at"
-		if g.stays {
-			at = g.at(inc.h)
-		}
-		t.f("if (s->patch%d.changed) /* %s.%s */", inc.number, inc.h.name, inc.field.Name)
-		t.f("\tpatch_checksum(ctx, %s + %d, s->patch%d.own, s->patch%d.pseudo, %d);", at, bit/8, inc.number, inc.number, udp)
+		t.f("if (s->patch%d.changed) { /* %s.%s */", inc.number, inc.h.name, inc.field.Name)
+		g.patchText(t, inc, fmt.Sprintf("s->patch%d.own", inc.number), fmt.Sprintf("s->patch%d.pseudo", inc.number))
+		t.f("}")
 		if inc.needsExact() {
 			t.f("if (s->patch%d.whole) {", inc.number)
 			t.f("u16 sum = bpf_htons(%s.%s);", inc.h.path, g.field(inc.field))

@@ -292,7 +292,7 @@ func (g *gen) writeAll() {
 	for _, inc := range g.sortedIncrements() {
 		g.need["patch"] = g.need["patch"] || inc.s.Op == ir.OpUpdateChecksumPay && len(inc.inputs) > 0
 	}
-	if g.need["patch"] {
+	if g.patchesLate() {
 		g.writePatches()
 	}
 	g.writePrepare()

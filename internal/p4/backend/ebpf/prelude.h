@@ -155,7 +155,7 @@ static __always_inline u16 fold(u64 sum)
 static __always_inline u16 adjust(u16 old, u64 sum)
 {
 	u16 now = ~fold((u16)~old + sum);
-	if (RARE(!now) && old == 0xffff)
+	if (RARE(old == 0xffff) && !now)
 		return old; /* zero has two forms, and nothing changed */
 	return now;
 }

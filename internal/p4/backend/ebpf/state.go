@@ -108,7 +108,7 @@ func (g *gen) stateStruct() {
 		t.number("u64", fmt.Sprintf("sum%d", s.number), "of differences, for checksums: "+strings.Join(g.summedPaths(s), ", "))
 	}
 	for _, inc := range g.sortedIncrements() {
-		if inc.s.Op == ir.OpUpdateChecksumPay {
+		if inc.s.Op == ir.OpUpdateChecksumPay && !g.stays {
 			patch := fmt.Sprintf("patch%d", inc.number)
 			t.f("struct {")
 			t.f("u64 own, pseudo; /* sums of the differences */")

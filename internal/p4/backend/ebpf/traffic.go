@@ -292,7 +292,7 @@ func (g *gen) writeFinish() {
 	}
 	t.f("if (compute_checksum(ctx, s) || deparse(ctx, s))")
 	t.f("\treturn -1;")
-	if g.need["patch"] {
+	if g.patchesLate() {
 		t.f("patch(ctx, s);")
 	}
 	t.f("return 0;")
