@@ -75,12 +75,8 @@ func Load(o *Object, opts LoadOptions) (*Program, error) {
 	for name, m := range p.Maps {
 		maps[name] = m
 	}
-	if m := p.Maps[ebpf.MapFiltersData]; m != nil {
-		w, err := m.Memory()
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("program %q: map %s: %w", o.Spec.Name, ebpf.MapFiltersData, err), p.Close())
-		}
-		maps[ebpf.MapFiltersData] = wordMap{w}
+	if err := p.inMemory(maps); err != nil {
+		return nil, errors.Join(err, p.Close())
 	}
 	kept := func(name string) bool { return opts.Maps[name] != nil }
 	p.Control, err = tables.New(o.Spec, maps, cpus, opts.Contents, kept)

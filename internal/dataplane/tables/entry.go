@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sort"
@@ -75,8 +76,9 @@ func (c *Control) putState(t *table) error {
 	}
 	at := c.states[t.spec.StateAt:]
 	copy(at, u32(t.state.Masks))
-	copy(at[4:], u32(t.state.Default))
 	if !t.spec.ConstDefault {
+		action := binary.NativeEndian.Uint32(t.defaults[t.state.Default]) // the first word of a value
+		copy(at[4:], u32(t.state.Default|action<<1))
 		copy(at[ebpf.StateValue:], t.defaults[0])
 		copy(at[ebpf.StateValue+t.spec.ValueSize:], t.defaults[1])
 	}

@@ -231,9 +231,8 @@ func (g *gen) writeTupleSearch(ti *tableInfo) {
 		t.f("};")
 		t.f("__noinline u64 search_%s(struct %s_search *c)", ti.c, ti.c)
 		t.f("{")
-		t.f("u32 generation = tables.%s.masks & 1;", ti.c)
-		t.f("const struct %s_masks *list = bpf_map_lookup_elem(&%s_masks, &generation);", ti.c, ti.c)
-		t.f("if (!list || !c)")
+		t.f("const struct %s_masks *list = &%s_masks[tables.%s.masks & 1];", ti.c, ti.c, ti.c)
+		t.f("if (!c)")
 		t.f("\treturn 0;")
 		t.f("const u64 *key = c->key;")
 		// Not numbers that the verifier knows: after each mask all ways through the loop then look the same to it.
@@ -269,11 +268,8 @@ func (g *gen) writeTupleSearch(ti *tableInfo) {
 	t.f("")
 	t.f("static __always_inline u32 search_%s(const struct %s_key *key, struct %s_value *found)", ti.c, ti.c, ti.c)
 	t.f("{")
-	t.f("u32 generation = tables.%s.masks & 1;", ti.c)
-	t.f("const struct %s_masks *list = bpf_map_lookup_elem(&%s_masks, &generation);", ti.c, ti.c)
+	t.f("const struct %s_masks *list = &%s_masks[tables.%s.masks & 1];", ti.c, ti.c, ti.c)
 	t.f("u32 least = 0;")
-	t.f("if (!list)")
-	t.f("\treturn 0;")
 	t.f("for (u32 i = 0; i < MAX_MASKS; i += 8) {")
 	t.f("const struct %s_eight *eight = (const struct %s_eight *)&list->m[i];", ti.c, ti.c)
 	t.f("if (eight->m[0].best <= least)")
@@ -365,9 +361,10 @@ func (f *fn) callAction(a *ir.Action, args []string) {
 func (f *fn) runDefault(ti *tableInfo) {
 	s := ti.spec
 	if !s.ConstDefault {
-		f.t.f("struct %s_value *d = &tables.%s.def[tables.%s.use & 1];", ti.c, ti.c, ti.c)
-		f.t.f("r = d->action;")
-		f.dispatch(ti, "d->action", "d", s.Actions, ti.actions)
+		f.t.f("u32 use = tables.%s.use;", ti.c)
+		f.t.f("struct %s_value *d = &tables.%s.def[use & 1];", ti.c, ti.c)
+		f.t.f("r = use >> 1;")
+		f.dispatch(ti, "r", "d", s.Actions, ti.actions)
 		return
 	}
 	f.constCall(ti.t.Default)

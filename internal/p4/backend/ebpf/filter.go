@@ -56,7 +56,7 @@ func (g *gen) placeFilter(s *Table) {
 }
 
 // maxFilterData is up to how many bytes the filters are data of the program.
-const maxFilterData = 512 << 10
+const maxFilterData = 1 << 20
 
 // filtersMap is the map of all filters.
 func (g *gen) filtersMap() string {

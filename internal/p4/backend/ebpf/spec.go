@@ -181,7 +181,7 @@ const (
 // Table describes how entries of a table become map elements.
 //
 // Of KindTuples, Map's key is Key, with the number of the mask in MaskNumber. Map Masks
-// is an array of two elements, the generations. Each is MaxMasks times a mask in the
+// is data of the program with the two generations. Each is MaxMasks times a mask in the
 // layout of Key, its number in MaskNumber, preceded by the best priority that any entry
 // with the mask has, plus one, and where its filter is, both u32; MaskStride bytes in all. They stand
 // in the order of falling priority, and zeros behind the last. Packets have all ones in
@@ -229,7 +229,7 @@ type Table struct {
 // TableState is the element of a table's State map.
 type TableState struct {
 	Masks   uint32 // generation of the masks in force: 0 or 1
-	Default uint32 // the default action in force: 0 or 1
+	Default uint32 // the default action in force: 0 or 1, and in the map, above that bit, the action's number
 }
 
 // StateValue is the offset of the first default action in a table's part of the State map.

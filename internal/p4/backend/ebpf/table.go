@@ -60,7 +60,7 @@ func (g *gen) describeTable(t *ir.Table, c string) *tableInfo {
 	case KindHash, KindLPM:
 		s.Map = c
 	case KindTuples:
-		s.Map, s.Masks = c, c+"_masks"
+		s.Map, s.Masks = c, ".data."+c+"_masks"
 		g.placeFilter(s)
 	}
 	ti.stateful = !s.ConstDefault || s.Kind == KindTuples
@@ -311,7 +311,7 @@ func (g *gen) declareTable(ti *tableInfo) {
 		t.f("};")
 		// An entry with ranges takes several elements.
 		g.declareMap(ti.c, "HASH", s.Size*rangeFactor(s.Keys), "struct "+ti.c+"_key", "struct "+ti.c+"_value", "BPF_F_NO_PREALLOC")
-		g.declareMap(ti.c+"_masks", "ARRAY", 2, "u32", "struct "+ti.c+"_masks", "")
+		t.f("struct %s_masks %s_masks[2] SEC(\"%s\");", ti.c, ti.c, s.Masks)
 	}
 	if ti.stateful {
 		g.declareState(ti)

@@ -226,7 +226,9 @@ func (g *gen) writeForget(t *text) {
 			t.f("FORGET(%s.at);", h.path)
 		}
 	}
-	t.f("FORGET(s->parsed);")
+	if !g.stays || g.copies() || g.need["payload"] {
+		t.f("FORGET(s->parsed);")
+	}
 }
 
 // setClock sets a timestamp in microseconds if the program reads it.
