@@ -27,19 +27,24 @@
 // A header that lies at the same place in every packet is addressed by a constant. Bits
 // in the state tell which fields were assigned, one for all that are always assigned
 // together: where headers stay in place, only headers that changed are written, and a
-// field that is assigned and never read is not even loaded.
+// field that is assigned and never read is not even loaded. The state has only scalars
+// that something uses (kept.go).
 //
-// Each exit of the parser is a block of its own, told apart by a number, because clang
-// would set what absent headers have in front of every test instead.
+// Each exit of the parser, and each way past a condition that does not hold, is a block
+// of its own, told apart by a number, because clang would set what variables have there
+// in front of the test instead, on the way of all packets.
 //
 // # Tables
 //
 // A key is put together in registers and stored by words of eight bytes, because what
 // hashes and compares it reads words, and would wait for several narrower stores. The
-// masks of a tuple space are one element of an array map; each brings its number into
-// the key by itself, under ones in the packet's key. The search copies the value that it
-// finds, as the verifier lets no global function return a pointer. Before it looks for an element
-// under a mask it asks that mask's filter (filter.go), a bit for each hash value: few masks have one for a packet.
+// masks of a tuple space are data of the program, in two generations; each brings its number into
+// the key by itself, under ones in the packet's key. The search returns the action that it
+// finds and copies its parameters, as the verifier lets no global function return a pointer. Before it looks for an
+// element under a mask it asks that mask's filter (filter.go), a bit for each hash value: few masks have one for a
+// packet.
+//
+// The cells of a small counter are one element of its map (cells.go), which a control looks up once.
 //
 // A program with many chains applies tables in many places. Those that it applies in several are then functions
 // (share.go), so that neither clang nor the verifier meets their text again and again.
