@@ -48,6 +48,10 @@ func (s *Switch) watchLinks(ctx context.Context) error {
 }
 
 func (s *Switch) linkChanged(u netlink.LinkUpdate) {
+	// That a link leaves its bridge is told as the deletion of the bridge's port.
+	if u.Family == unix.AF_BRIDGE {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.ports {

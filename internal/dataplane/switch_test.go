@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -446,6 +447,49 @@ func attachedTo(t *testing.T, index int) int {
 		t.Fatal(err)
 	}
 	return len(r.Programs)
+}
+
+// A link that leaves a bridge, as a hypervisor's tap does that the agent takes over, is
+// still there: the kernel's message about the bridge's port looks like that of a deletion.
+func TestSwitchLinkLeavesBridge(t *testing.T) {
+	w := newWireBed(t, ebpf.TC)
+	s := w.open()
+	w.addPorts(s)
+	w.run(s, 1)
+	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: fmt.Sprintf("ctb%d", os.Getpid()%1e6)}}
+	if err := netlink.LinkAdd(bridge); err != nil {
+		t.Fatal(err)
+	}
+	defer netlink.LinkDel(bridge)
+	l, err := netlink.LinkByName(w.links[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(netlink.LinkSetMaster(l, bridge), netlink.LinkSetNoMaster(l)); err != nil {
+		t.Fatal(err)
+	}
+	// The message of a change that comes behind says that the first was read.
+	events := s.Watch(t.Context())
+	if err := errors.Join(netlink.LinkSetDown(l), netlink.LinkSetUp(l)); err != nil {
+		t.Fatal(err)
+	}
+	for up := false; !up; {
+		select {
+		case e := <-events:
+			up = e.Number == 2 && e.Up
+			if e.Gone {
+				t.Fatal("the link is said to have vanished")
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatal("no event")
+		}
+	}
+	if p := s.Ports(); len(p) != 2 {
+		t.Errorf("ports %+v", p)
+	}
+	if w.ping() {
+		t.Error("no packet comes through to the link that has left a bridge")
+	}
 }
 
 // A link that vanishes takes its port with it.
