@@ -28,7 +28,7 @@ def main():
     state = {
         "binary": "neutron-openvswitch-agent", "host": host, "topic": constants.L2_AGENT_TOPIC,
         "agent_type": constants.AGENT_TYPE_OVS, "start_flag": True,
-        "configurations": {"bridge_mappings": {}, "tunnel_types": ["vxlan"], "tunneling_ip": "127.0.0.1", "datapath_type": "netdev",
+        "configurations": {"bridge_mappings": {"external": "br-ex"}, "tunnel_types": [], "datapath_type": "netdev",
                            "ovs_hybrid_plug": False, "integration_bridge": "br-int"},
     }
     admin = context.get_admin_context_without_session()

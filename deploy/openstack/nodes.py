@@ -4,8 +4,8 @@
 nodes.py FILE                 names of the nodes, one a line
 nodes.py FILE --role ROLE     of those that have the role
 nodes.py FILE --here          of those that run servers on the control node's machine
-nodes.py FILE --shell NAME    assignments: NODE, ADDRESS, ROLES, NETNS, CONTROL
-                           (address of the control node), BRIDGE
+nodes.py FILE --shell NAME    assignments: NODE, ADDRESS, ROLES, NETNS, UPLINK, CONTROL
+                              (address of the control node), BRIDGE
 """
 import argparse
 import ipaddress
@@ -15,7 +15,7 @@ import sys
 import yaml
 
 ROLES = {"control", "compute", "fake"}
-KEYS = {"name", "address", "roles", "netns"}
+KEYS = {"name", "address", "roles", "netns", "uplink"}
 
 
 def read(path):
@@ -62,7 +62,8 @@ def main():
     if node is None:
         sys.exit(f"{args.file}: there is no node {args.shell}; there are {', '.join(nodes)}")
     values = {"NODE": args.shell, "ADDRESS": node["address"], "ROLES": " ".join(node["roles"]),
-              "NETNS": node.get("netns", ""), "CONTROL": control["address"], "BRIDGE": bridge}
+              "NETNS": node.get("netns", ""), "UPLINK": node.get("uplink", ""),
+              "CONTROL": control["address"], "BRIDGE": bridge}
     for key, value in values.items():
         print(f"{key}={shlex.quote(value)}")
 
