@@ -47,6 +47,7 @@ openstack: deps
 test-openstack: export OS_CLOUD ?= demo
 test-openstack: export OS_CLIENT_CONFIG_FILE ?= /var/lib/catena-openstack/clouds.yaml
 test-openstack: build
+	@CATENA_TEST_OPENSTACK=fake go test -count=1 -v ./deploy/openstack/image
 	@CATENA_TEST_OPENSTACK=fake go test -count=1 -timeout 60m -v -run Real ./internal/cloud/openstack
 	@CATENA_TEST_OPENSTACK=fake go test -count=1 -timeout 60m -v ./test/openstack ./test/openstack/users
 
