@@ -19,8 +19,9 @@ type Scenario struct {
 	Root bool
 	// Defaults fills the options that are zero.
 	Defaults Options
-	// Flags adds options of its own; may be nil.
-	Flags func(*pflag.FlagSet)
+	// Flags adds options of its own; may be nil. Example then shows their use.
+	Flags   func(*pflag.FlagSet)
+	Example string
 	// Run measures until it is done or the context ends. It leaves nothing behind in either case.
 	Run func(context.Context, Options) (*Report, error)
 }

@@ -49,6 +49,9 @@ var scenario = harness.Scenario{
 func Scenario(cfg Config) harness.Scenario {
 	s := scenario
 	var opt Options
+	s.Example = `  catena bench orchestration --rounds 5 --out results
+  catena bench orchestration --cases grid --platforms rest,grpc --json
+  catena bench orchestration --join results/ovs.json,results/p4.json --out results`
 	s.Flags = func(f *pflag.FlagSet) {
 		f.StringSliceVar(&opt.Cases, "cases", []string{"usecases"}, "usecases (paper 000), sfc and grid (paper 001), all, or names of cases")
 		f.StringSliceVar(&opt.Only, "platforms", nil, "of rest, grpc, rest+engine, grpc+sequence, limit (default all)")

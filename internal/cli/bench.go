@@ -42,7 +42,7 @@ this machine. What matters is told as a ratio to a reference that runs in the sa
 
 func scenarioCommand(s harness.Scenario) *cobra.Command {
 	var run benchRun
-	cmd := &cobra.Command{Use: s.Name, Short: s.Title, Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: s.Name, Short: s.Title, Example: s.Example, Args: cobra.NoArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return run.run(cmd, s) }
 	run.flags(cmd)
 	s.Flags(cmd.Flags())
