@@ -85,8 +85,9 @@ func (cfg *Config) complete() error {
 // deleteTimeout bounds a deletion, which goes on when its context has ended.
 const deleteTimeout = 3 * time.Minute
 
-// busyPatience is how long a deletion waits for what stands in its way.
-const busyPatience = time.Minute
+// busyPatience is how long a deletion waits for what stands in its way. A Neutron under
+// load has refused to delete a network for 55 s after its last port was gone.
+const busyPatience = 2 * time.Minute
 
 // Cloud is the driver. Its methods may be called at the same time for different objects.
 type Cloud struct {
