@@ -49,23 +49,6 @@ func (f *fn) stmt(s ir.Stmt) {
 	}
 }
 
-// loop writes a loop with a bound, which the verifier asks for. A packet that needs
-// more rounds is dropped.
-func (f *fn) loop(s *ir.Loop) {
-	f.nexts = map[string]int{} // what is known before holds in the first round only
-	f.t.f("#pragma clang loop unroll(disable)")
-	f.t.f("for (u32 round = 0;; round++) {")
-	f.t.f("if (round == %d) {", maxLoop)
-	f.t.f("s->failed = 1;")
-	f.t.f("%s", f.exit)
-	f.t.f("}")
-	f.branch(s.Body)
-	f.t.f("}")
-}
-
-// maxLoop is how many rounds a loop makes at most.
-const maxLoop = 256
-
 // branch writes the statements of a branch; what is known of stack indices before
 // holds in it, and what it changes is forgotten after it.
 func (f *fn) branch(ss []ir.Stmt) {
@@ -107,6 +90,7 @@ func (f *fn) block(b *ir.Block) {
 	if l, ok := f.blocks[b]; ok {
 		f.t.f("%s:", l)
 		f.t.f(";")
+		f.forgetLoops(b.Body)
 	}
 	delete(f.blocks, b)
 }
