@@ -2,11 +2,15 @@ package conformance
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"sort"
 	"strings"
 
@@ -128,7 +132,11 @@ func corpusPart(b *bytes.Buffer, dir string, targets []Target) error {
 	if err != nil {
 		return err
 	}
-	b.WriteString(CorpusHeading + "\n| folder | programs |")
+	set, err := digest(dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "%s\nThe set whose files have the digest %s.\n\n| folder | programs |", CorpusHeading, set)
 	tableHead(b, targets)
 	for _, f := range r.folders() {
 		_, total := r.sum(f, 0)
@@ -156,6 +164,31 @@ func corpusPart(b *bytes.Buffer, dir string, targets []Target) error {
 		}
 	}
 	return nil
+}
+
+// digest tells sets of programs apart, by the names and contents of their files.
+func digest(dir string) (string, error) {
+	h := sha256.New()
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, p)
+		fmt.Fprintf(h, "%s %d\n", filepath.ToSlash(rel), len(text))
+		h.Write(text)
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil)[:6]), err
+}
+
+// SameSet tells whether two pages are about the same set of programs from elsewhere.
+func SameSet(a, b string) bool {
+	set := regexp.MustCompile(`(?m)^The set whose files have the digest .*$`)
+	return set.FindString(a) == set.FindString(b)
 }
 
 func tableHead(b *bytes.Buffer, targets []Target) {
