@@ -223,10 +223,9 @@ func (j *job) recorded(ctx context.Context, s Step, old Record) error {
 	if s.Action == Delete {
 		rec.State = StateDeleting
 	} else {
-		rec = Record{Key: s.Key, State: StateMaking, Digest: s.want.digest, Shape: s.want.shape, After: s.want.After}
-		if s.Action == Update { // what it depended on, it depends on until it is done
-			rec.After = union(rec.After, old.After)
-		}
+		// What it depended on, it depends on until it is done: also when it was left half
+		// made and is created on top of that.
+		rec = Record{Key: s.Key, State: StateMaking, Digest: s.want.digest, Shape: s.want.shape, After: union(s.want.After, old.After)}
 	}
 	if err := putJSON(ctx, j.o.store, key, rec); err != nil {
 		return err

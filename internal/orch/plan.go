@@ -314,7 +314,11 @@ func (p *planner) link(s *Step, steps map[string]*Step, early map[string]bool) {
 			if slices.Contains(p.current.Records[k].After, s.Key) {
 				wait(Delete, k)
 				if k.Kind == service.KindRouter || k.Kind == service.KindFunction {
-					wait(Update, k) // it lets go of what is deleted
+					// It lets go of what is deleted, by being changed or finished.
+					wait(Update, k)
+					if steps[stepID(Delete, k)] == nil {
+						wait(Create, k)
+					}
 				}
 			}
 		}

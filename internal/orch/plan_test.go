@@ -95,6 +95,33 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// A router that a crash left half changed may have joined a network that is now deleted:
+// it lets go of it first, though it is not updated but finished.
+func TestPlanFinishesRouterFirst(t *testing.T) {
+	base := parse(t, shop)
+	grown := parse(t, strings.Replace(strings.Replace(shop, "[front, back]}\nservers", "[front, back, third]}\nservers", 1), "routers:", "  - {name: third, subnet: 10.0.3.0/24}\nrouters:", 1))
+	current := made(t, grown)
+	router := Key{service.KindRouter, "r1"}
+	r, ok := current.Records[router]
+	if !ok {
+		t.Fatalf("no router among %v", current.Records)
+	}
+	r.State = StateMaking
+	current.Records[router] = r
+	steps, err := Plan(want(t, base, grown), current)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range steps {
+		if s.ID == "delete network third" && !slices.Contains(s.After, "create router r1") {
+			t.Errorf("%s waits for %v", s.ID, s.After)
+		}
+	}
+	if !slices.ContainsFunc(steps, func(s Step) bool { return s.ID == "delete network third" }) {
+		t.Errorf("the network stays: %v", steps)
+	}
+}
+
 // golden compares one part of a txtar file, or rewrites it.
 func golden(t *testing.T, file, name, got string) {
 	t.Helper()
