@@ -170,13 +170,6 @@ func openFile(name, file string) (*NS, error) {
 	return &NS{name: name, f: f}, nil
 }
 
-// Current opens the calling thread's namespace.
-func Current() (*NS, error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	return openFile("(current)", fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()))
-}
-
 // Name returns the name under which the namespace was opened.
 func (n *NS) Name() string { return n.name }
 

@@ -52,6 +52,24 @@ func TestDifferential(t *testing.T) {
 	t.Logf("%d programs; %d for the kernel, of which %d unsupported; %d loaded", n, w.stats.programs, w.stats.unsupported, w.stats.loaded)
 }
 
+// FuzzDifferential compares all ways of running the programs that a fuzzer's bytes stand
+// for, the kernel's among them where there is the right to load programs:
+//
+//	go test -fuzz FuzzDifferential ./internal/p4/progen
+func FuzzDifferential(f *testing.F) {
+	f.Add([]byte("one program and its packets"))
+	f.Fuzz(func(t *testing.T, choices []byte) {
+		w := ways{stats: &stats{}}
+		if os.Geteuid() == 0 {
+			w.hooks = []ebpf.Target{ebpf.TC}
+		}
+		c := progen.Make(progen.FromBytes(choices), progen.Options{})
+		if bad := w.check(c); bad != nil {
+			report(t, fmt.Sprintf("choices %x", choices), c, bad)
+		}
+	})
+}
+
 func report(t *testing.T, what string, c progen.Case, f *failure) {
 	t.Helper()
 	if *save != "" {

@@ -276,8 +276,6 @@ type problem struct {
 	message string
 }
 
-func (p *problem) Error() string { return p.message }
-
 func refuse(status int, kind, format string, args ...any) *problem {
 	return &problem{status, kind, fmt.Sprintf(format, args...)}
 }
