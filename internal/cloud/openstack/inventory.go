@@ -332,7 +332,8 @@ func (c *Cloud) list(ctx context.Context, o service.Owner) (*inventory, error) {
 		return nil, err
 	}
 	inv.networks, inv.routers = networks.Networks, routers.Routers
-	inv.servers = slices.DeleteFunc(inv.servers, func(s server) bool { return s.Metadata[metaOwner] != o.String() })
+	// Nova lists a server for a moment after it has become DELETED.
+	inv.servers = slices.DeleteFunc(inv.servers, func(s server) bool { return s.Status == "DELETED" || s.Metadata[metaOwner] != o.String() })
 	if len(inv.networks) == 0 { // no ports either
 		return inv, nil
 	}

@@ -52,6 +52,9 @@ func (s *Session) Snapshot(ctx context.Context) (Snapshot, error) {
 			if inner, ok := r["keypair"].(map[string]any); ok {
 				r = inner
 			}
+			if r["status"] == "DELETED" { // Nova lists a server for a moment longer
+				continue
+			}
 			id := r["id"]
 			if id == nil {
 				id = r["name"]

@@ -23,8 +23,8 @@ import (
 
 // Config of a cloud; every field has a default.
 type Config struct {
-	// BuildTime and DeleteTime are how long a server is in BUILD, and how long it
-	// is still seen after it was deleted.
+	// BuildTime and DeleteTime are how long a server is in BUILD, and how long it is
+	// "deleting" after it was deleted, and then once more, DELETED, still in lists.
 	BuildTime, DeleteTime time.Duration
 	// Quota of each project, by the services' names: "instances", "cores", "network",
 	// "subnet", "port", "router". What is missing is not limited.

@@ -23,8 +23,14 @@ type server struct {
 	updated     time.Time
 	built       time.Time // when it is to leave BUILD; zero: it has
 	leaves      time.Time // when it is to vanish; zero: it stays
-	deleted     time.Time
+	deleted     time.Time // when it became DELETED; plain lists still show it for a moment
 	reservation string
+}
+
+// vanished: no list but one of changes has it any more. Nova sets the state of a server
+// first, gives its resources back, and removes it then.
+func (s *server) vanished(c *Cloud) bool {
+	return !s.deleted.IsZero() && time.Since(s.deleted) >= c.cfg.DeleteTime
 }
 
 // tick lets time pass for all servers.
@@ -292,11 +298,11 @@ func (c *Cloud) listServers(who Identity, r *http.Request) (int, any, *problem) 
 	for _, s := range c.servers {
 		switch {
 		case s.project != who.Project && !(who.Admin && q.Has("all_tenants")):
-		case since.IsZero() && !s.deleted.IsZero():
+		case since.IsZero() && s.vanished(c):
 		case s.updated.Before(since):
 		case q.Get("reservation_id") != "" && s.reservation != q.Get("reservation_id"):
 		case q.Get("name") != "" && !matchesName(q.Get("name"), text(s.view["name"])):
-		case q.Get("tags") != "" && (!s.deleted.IsZero() || !containsAll(s.tags, strings.Split(q.Get("tags"), ","))):
+		case q.Get("tags") != "" && (s.vanished(c) || !containsAll(s.tags, strings.Split(q.Get("tags"), ","))):
 		default:
 			s.view["updated"] = stamp(s.updated)
 			all = append(all, s)
