@@ -20,10 +20,18 @@ type attachment struct {
 	pin     string
 	mode    ebpf.Target
 	generic bool // XDP in the slow, generic mode
+	idle    bool // the program is attachIdle's
 }
 
 // attach attaches a program to an interface and pins the link.
 func attach(prog *cebpf.Program, index int, mode ebpf.Target, pin string) (*attachment, error) {
+	if err := os.MkdirAll(filepath.Dir(pin), 0o700); err != nil {
+		return nil, fmt.Errorf("pin: %w", err)
+	}
+	// A link to an interface that is gone, or of a process that was killed before it had noted the port.
+	if err := os.Remove(pin); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("pin: %w", err)
+	}
 	a := &attachment{pin: pin, mode: mode}
 	var err error
 	if mode == ebpf.XDP {
@@ -40,14 +48,6 @@ func attach(prog *cebpf.Program, index int, mode ebpf.Target, pin string) (*atta
 	}
 	if err != nil {
 		return nil, fmt.Errorf("attach to %s: %w", mode, err)
-	}
-	if err := os.MkdirAll(filepath.Dir(pin), 0o700); err != nil {
-		a.link.Close()
-		return nil, fmt.Errorf("pin: %w", err)
-	}
-	if err := os.Remove(pin); err != nil && !errors.Is(err, fs.ErrNotExist) { // a link to an interface that is gone
-		a.link.Close()
-		return nil, fmt.Errorf("pin: %w", err)
 	}
 	if err := a.link.Pin(pin); err != nil {
 		a.link.Close()
@@ -81,7 +81,12 @@ func adopt(pin string, index int, mode ebpf.Target) (*attachment, error) {
 		a := &attachment{link: l, pin: pin}
 		return nil, a.remove()
 	}
-	return &attachment{link: l, pin: pin, mode: mode}, nil
+	idle, err := isIdle(info.Program)
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return &attachment{link: l, pin: pin, mode: mode, idle: idle}, nil
 }
 
 // replace puts another program in the place of the one that runs, atomically.
@@ -89,6 +94,21 @@ func (a *attachment) replace(prog *cebpf.Program) error {
 	if err := a.link.Update(prog); err != nil {
 		return fmt.Errorf("replace the program at %s: %w", a.mode, err)
 	}
+	a.idle = false
+	return nil
+}
+
+// idleAgain takes the port's first program away.
+func (a *attachment) idleAgain() error {
+	prog, err := newIdle(a.mode)
+	if err != nil {
+		return err
+	}
+	defer prog.Close()
+	if err := a.replace(prog); err != nil {
+		return err
+	}
+	a.idle = true
 	return nil
 }
 

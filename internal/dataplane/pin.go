@@ -17,7 +17,7 @@ import (
 
 // What is pinned, under <bpffs>/catena/<switch>/:
 //
-//	ports/<number>    the link that attaches the program to a port's interface
+//	ports/<number>    the link that attaches the program, or as long as there is none an idle one, to a port's interface
 //	maps-<gen>/<map>  counters, meters and registers of the program that runs
 //
 // The links keep the program alive, and the program its maps: packets flow while no

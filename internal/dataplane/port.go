@@ -22,7 +22,7 @@ type port struct {
 	mode   ebpf.Target
 	peer   bool
 	whole  bool        // packets come with whole checksums
-	at     *attachment // nil: no program yet
+	at     *attachment // nil: its link was made again while no process looked
 }
 
 func (p *port) flags() uint32 {
@@ -116,6 +116,8 @@ func (s *Switch) attachPort(spec PortSpec) error {
 		if p.at, err = attach(prog, p.index, p.mode, s.pins.link(p.number)); err != nil {
 			return errors.Join(err, s.running.ClearPort(p.number, p.index))
 		}
+	} else if p.at, err = attachIdle(p.index, p.mode, s.pins.link(p.number)); err != nil {
+		return err
 	}
 	s.ports[p.number] = p
 	if err := s.save(); err != nil {
@@ -194,7 +196,7 @@ func (s *Switch) Ports() []PortState {
 		p := s.ports[number]
 		st := PortState{Number: number, Link: p.link, Index: p.index, Mode: p.mode}
 		if p.at != nil {
-			st.Attached, st.Generic = true, p.at.generic
+			st.Attached, st.Generic = !p.at.idle, p.at.generic
 		}
 		if l, err := netlink.LinkByIndex(p.index); err == nil {
 			a := l.Attrs()

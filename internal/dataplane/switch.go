@@ -232,13 +232,16 @@ func (s *Switch) attachAll(p *Program) error {
 			}
 			return errors.Join(fmt.Errorf("port %d (%s): %w", number, port.link, err), undoAll(undo))
 		}
+		idle := port.at.idle
 		if err := port.at.replace(prog); err != nil {
 			if !port.exists() {
 				continue
 			}
 			return errors.Join(fmt.Errorf("port %d (%s): %w", number, port.link, err), undoAll(undo))
 		}
-		if old := s.running; old != nil {
+		if idle {
+			undo = append(undo, port.at.idleAgain)
+		} else if old := s.running; old != nil {
 			undo = append(undo, func() error { return port.at.replace(old.program(port.mode)) })
 		}
 	}

@@ -640,6 +640,57 @@ func TestSwitchRunFails(t *testing.T) {
 	}
 }
 
+// Ports get something of the switch before there is a program, so that a program comes without a wait for each.
+func TestSwitchPortsWithoutProgram(t *testing.T) {
+	testModes(t, func(t *testing.T, w *wireBed) {
+		s := w.open()
+		w.addPorts(s)
+		idle := func(s *Switch) {
+			t.Helper()
+			if !w.ping() {
+				t.Error("a packet came through without a program")
+			}
+			for _, p := range s.Ports() {
+				at := s.ports[p.Number].at
+				if p.Attached || at == nil || !at.idle {
+					t.Errorf("port %d has a program: %+v", p.Number, p)
+				}
+			}
+		}
+		idle(s)
+		// A link that cannot be replaced: nowhere has the program then.
+		p := w.load(s, 1)
+		broken := s.ports[2].at.link
+		s.ports[2].at.link = failingLink{broken}
+		if err := s.Run(p); err == nil {
+			t.Fatal("a link that fails was replaced")
+		}
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s.ports[2].at.link = broken
+		idle(s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again := w.open()
+		idle(again)
+		w.run(again, 1)
+		if w.ping() {
+			t.Error("no packet came through")
+		}
+		for _, p := range again.Ports() {
+			if !p.Attached {
+				t.Errorf("port %d has no program", p.Number)
+			}
+		}
+	})
+}
+
+type failingLink struct{ link.Link }
+
+func (failingLink) Update(*cebpf.Program) error { return errors.New("fails") }
+
 func TestSwitchNames(t *testing.T) {
 	for _, name := range []string{"", "a/b", "..", "a b"} {
 		if s, err := OpenSwitch(SwitchConfig{Name: name}); err == nil {
