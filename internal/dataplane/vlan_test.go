@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -38,7 +39,7 @@ func TestTags(t *testing.T) {
 			must(t, unix.Sendto(from, in, 0, to))
 			buf := make([]byte, 200)
 			n, _, err := unix.Recvfrom(rx, buf, 0)
-			if want := append(unhex("020000000002"+x.src), body...); err != nil || !bytes.Equal(buf[:max(n, 0)], want) {
+			if want := append(unhex(fmt.Sprintf("02000000%04x", len(in))+x.src), body...); err != nil || !bytes.Equal(buf[:max(n, 0)], want) {
 				t.Errorf("tags %q:\ngot  %x, %v\nwant %x", x.tags, buf[:max(n, 0)], err, want)
 			}
 		}

@@ -1,4 +1,5 @@
-// Takes up to two tags off a frame and leaves their numbers in its source address.
+// Takes up to two tags off a frame and leaves their numbers in its source address, and how
+// long the frame was in its destination.
 #include "common.p4"
 
 struct metadata { }
@@ -19,6 +20,7 @@ control I(inout headers hdr, inout metadata meta, inout standard_metadata_t sm) 
     apply {
         sm.egress_spec = sm.ingress_port ^ 3;
         hdr.ethernet.src_addr = 16w0x0200 ++ 4w0 ++ hdr.tags[0].id ++ 4w0 ++ hdr.tags[1].id;
+        hdr.ethernet.dst_addr[15:0] = (bit<16>) sm.packet_length;
         hdr.ethernet.ether_type = 0x88b5;
         hdr.tags.pop_front(2);
     }
