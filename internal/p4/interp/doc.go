@@ -6,6 +6,7 @@
 // model (simple_switch):
 //
 //   - a packet that the parser rejects still goes to ingress, with parser_error set;
+//   - of a packet and its copies those that wait for egress go before those that wait for ingress;
 //   - after ingress: a clone is made first, then a resubmission ends the packet, else
 //     a multicast group replaces it, else it is dropped (egress_spec 511), else it
 //     goes to egress_port = egress_spec. At egress egress_spec starts as 0;

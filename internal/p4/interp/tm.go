@@ -46,16 +46,11 @@ type run struct {
 	req        requests
 	colours    map[*ir.Instance]int // of direct meters, set when the table matched
 	parseError string               // name of the error that ends the parser
-	queue      []work
+	arrive     []*item              // what waits for ingress
+	leave      []*item              // what waits for egress: it goes first
 	sent       []target.Packet
 	steps      int
 	err        error
-}
-
-// work is an item that waits for ingress or egress.
-type work struct {
-	it     *item
-	egress bool
 }
 
 // forward takes one packet through the whole switch.
@@ -65,17 +60,18 @@ func (s *Switch) forward(p target.Packet) ([]target.Packet, error) {
 	it := r.newItem(p.Data, p.Port, normal)
 	r.hold(it)
 	r.setStd("ingress_port", new(big.Int).SetUint64(uint64(p.Port)))
-	r.queue = []work{{it: it}}
-	for passes := 0; len(r.queue) > 0; passes++ {
+	r.arrive = []*item{it}
+	for passes := 0; len(r.arrive)+len(r.leave) > 0; passes++ {
 		if passes == s.opts.MaxPasses {
 			return nil, fmt.Errorf("port %d: a packet and its copies made %d passes: %w", p.Port, passes, ErrLimit)
 		}
-		w := r.queue[0]
-		r.queue = r.queue[1:]
-		r.hold(w.it)
-		if w.egress {
+		if len(r.leave) > 0 {
+			r.hold(r.leave[0])
+			r.leave = r.leave[1:]
 			r.egress()
 		} else {
+			r.hold(r.arrive[0])
+			r.arrive = r.arrive[1:]
 			r.ingress()
 		}
 		if r.err != nil {
@@ -146,7 +142,7 @@ func (r *run) ingress() {
 		r.keep(req.resubmitList, it, again)
 		again.setStd("instance_type", big.NewInt(resubmitted))
 		again.setStd("packet_length", big.NewInt(int64(again.length)))
-		r.queue = append(r.queue, work{it: again})
+		r.arrive = append([]*item{again}, r.arrive...)
 	case mgid != 0:
 		r.multicast(it, uint32(mgid))
 	case spec == target.DropPort:
@@ -212,7 +208,7 @@ func (r *run) multicast(it *item, group uint32) {
 func (r *run) toEgress(it *item, port uint32) {
 	it.port = port
 	it.setStd("enq_timestamp", r.micros())
-	r.queue = append(r.queue, work{it: it, egress: true})
+	r.leave = append(r.leave, it)
 }
 
 // egress runs egress, checksums and deparser on an item and sends it.
@@ -245,7 +241,7 @@ func (r *run) egress() {
 		r.keep(req.recircList, it, again)
 		again.setStd("instance_type", big.NewInt(recirculated))
 		again.setStd("packet_length", big.NewInt(int64(len(data))))
-		r.queue = append(r.queue, work{it: again})
+		r.arrive = append(r.arrive, again)
 		return
 	}
 	r.trace(Event{Kind: EventTransmit, Port: it.port, Data: data})
