@@ -2,7 +2,9 @@ package dataplane
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -90,5 +92,78 @@ func TestClonesOverLinks(t *testing.T) {
 				t.Errorf("%s: %d packets of %d bytes are missing (less than 0: too many)", x.name, k, n)
 			}
 		}
+	}
+}
+
+// TestCopiesAgainOverLinks has clones and replicas of large packets start again, cut and whole ones together, and
+// compares what arrives with what the interpreter sends.
+func TestCopiesAgainOverLinks(t *testing.T) {
+	w := newWireBed(t, ebpf.TC)
+	prog := program(t, "copiesagain")
+	reference, err := interp.New(prog, interp.Options{})
+	must(t, err)
+	spec, diags := ebpf.Generate(prog, nil)
+	if diags.HasErrors() {
+		t.Fatal(diags.Err(nil))
+	}
+	s := w.open()
+	o, err := Build(t.Context(), spec, BuildOptions{CacheDir: w.cache, Targets: s.Hooks()})
+	must(t, err)
+	p, err := Load(o, LoadOptions{})
+	must(t, err)
+	must(t, s.Run(p))
+	must(t, s.AttachPort(t.Context(), PortSpec{Number: 8, Link: w.links[0]}))
+	must(t, s.AttachPort(t.Context(), PortSpec{Number: 9, Link: w.links[1]}))
+	for _, d := range []interface {
+		WriteMulticast(target.Op, uint32, []target.Replica) error
+		WriteClone(target.Op, target.CloneSession) error
+	}{p, reference} {
+		two := []target.Replica{{Port: 9}, {Port: 9, Instance: 1}}
+		must(t, d.WriteMulticast(target.Insert, 5, two))
+		must(t, d.WriteClone(target.Insert, target.CloneSession{ID: 1, Replicas: two}))
+		must(t, d.WriteClone(target.Insert, target.CloneSession{ID: 2, Replicas: two[:1], Truncate: 700}))
+	}
+	from, to := w.raw(w.a)
+	rx, _ := w.raw(w.b)
+	body := unhex("88b5")
+	for i := range 8000 {
+		body = append(body, byte(i), byte(i>>8))
+	}
+	for _, x := range []struct {
+		name   string
+		last   byte
+		length int
+	}{
+		{"replicas", 0x11, 1300},
+		{"ingress clones", 0x12, 1300},
+		{"ingress clones, short", 0x12, 60},
+		{"clones of clones", 0x36, 1300},
+		{"egress clones, cut", 0x24, 1300},
+		{"the packet cut, its clones not", 0x1a, 1300},
+		{"all", 0x3e, 1300},
+		{"several times", 0x92, 1300},
+	} {
+		in := append(append(unhex("0200000000"), x.last, 2, 0, 0, 0, 0, 2), body[:x.length]...)
+		out, err := reference.Inject(target.Packet{Port: 8, Data: in})
+		must(t, err)
+		want, got := []string{}, []string{}
+		for _, o := range out {
+			want = append(want, fmt.Sprintf("%x", o.Data))
+		}
+		must(t, unix.Sendto(from, in, 0, to))
+		for range want {
+			buf := make([]byte, 4000)
+			n, _, err := unix.Recvfrom(rx, buf, 0)
+			must(t, err)
+			got = append(got, fmt.Sprintf("%x", buf[:n]))
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if len(want) < 2 || !slices.Equal(want, got) {
+			t.Errorf("%s:\ngot  %.80q\nwant %.80q", x.name, got, want)
+		}
+	}
+	if n, _, err := unix.Recvfrom(rx, make([]byte, 100), unix.MSG_DONTWAIT); err == nil {
+		t.Errorf("one more packet, of %d bytes", n)
 	}
 }

@@ -110,7 +110,7 @@ func (g *gen) writePasses() {
 	t.f("u32 type; /* instance_type of a packet that comes again */")
 	t.f("u32 list; /* what it keeps: the number of a field list, plus one */")
 	t.f("int verdict;")
-	g.declareLists(t)
+	t.f("struct kept kept;")
 	t.f("};")
 	t.f("")
 	t.f("static __always_inline int again(struct state *s, struct passes *p, u32 list, u32 type)")
@@ -119,7 +119,7 @@ func (g *gen) writePasses() {
 	t.f("p->port = 0;")
 	t.f("p->type = type;")
 	t.f("p->list = list;")
-	f.copyLists("list", "p->", true)
+	f.copyLists("list", "p->kept.", true)
 	t.f("return AGAIN;")
 	t.f("}")
 	t.f("")
@@ -127,6 +127,6 @@ func (g *gen) writePasses() {
 
 // restoreLists gives a packet that comes again what it took along.
 func (f *fn) restoreLists() {
-	f.copyLists("p->list", "p->", false)
+	f.copyLists("p->list", "p->kept.", false)
 	f.setStd("instance_type", "p->type")
 }

@@ -80,13 +80,7 @@ func (g *gen) writeQueue() {
 		t.f("#define COPIES (-101) /* no verdict: there are copies to make */")
 	}
 	t.f("")
-	t.f("/* what clones keep of the metadata */")
-	t.f("struct kept {")
-	if g.spec.Clones {
-		g.declareLists(t)
-	}
-	t.f("};")
-	t.f("")
+	g.writeTurns()
 	t.b.WriteString(preludeCopies)
 	t.f("")
 	if g.spec.Clones {
@@ -97,8 +91,14 @@ func (g *gen) writeQueue() {
 	t.f("")
 }
 
-// declareLists declares a member for each field list in use.
-func (g *gen) declareLists(t *text) {
+// writeKept declares what clones and packets that start again keep of the metadata: a member for each field list in use.
+func (g *gen) writeKept() {
+	if !g.copies() && !g.repeats() {
+		return
+	}
+	t := &g.funcs
+	t.f("/* what clones and packets that start again keep of the metadata */")
+	t.f("struct kept {")
 	for _, n := range g.sortedLists() {
 		list := g.fieldList(n)
 		if len(list) == 0 {
@@ -110,6 +110,8 @@ func (g *gen) declareLists(t *text) {
 		}
 		t.f("} list%s;", n)
 	}
+	t.f("};")
+	t.f("")
 }
 
 // copyLists copies what a list marks between the state and the struct with the lists
@@ -295,13 +297,14 @@ func (g *gen) writeRunJobs() {
 		t.f("\ts->truncate = j->cut;")
 	}
 	t.f("u32 parsed = s->parsed;")
-	if g.use.ops[ir.OpRecirculate] {
-		t.f("/* a copy cannot start again: it is dropped */")
-		t.f("if (!finish(ctx, s, port) && !s->recirculate)")
-	} else {
-		t.f("if (!finish(ctx, s, port))")
+	t.f("if (!finish(ctx, s, port)) {")
+	if g.copiesRepeat() {
+		t.f("if (s->recirculate)")
+		t.f("\tcome_again(ctx, s, take_turn(), w->flags);")
+		t.f("else")
 	}
-	t.f("\ttransmit(ctx, s, port, w->flags, 1);")
+	t.f("transmit(ctx, s, port, w->flags, 1);")
+	t.f("}")
 	t.f("return put_back(ctx, parsed) ? 1 : 0;")
 	t.f("}")
 	t.f("")
@@ -443,10 +446,7 @@ func (f *fn) finishAmongClones() {
 	if f.g.halves() {
 		t.f("int dropped = leave(ctx, s, to);")
 		t.f("if (!dropped && s->recirculate) {")
-		f.runJobs(true)
-		t.f("if (build(ctx, s))")
-		t.f("\treturn VERDICT_DROP;")
-		f.recirculate()
+		f.recirculateAmongCopies()
 		t.f("}")
 		t.f("dropped = dropped || build(ctx, s);")
 	} else {

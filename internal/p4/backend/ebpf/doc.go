@@ -76,13 +76,15 @@
 // and made again what it was. Clones that cut the packet are the last, so that a packet
 // that the kernel has yet to cut into segments, whose end cannot be put back, has
 // been sent before. Of a packet that is recirculated the clones are made between egress and
-// deparser. A copy itself cannot start again: one that asks for it is dropped.
+// deparser. Copies that start again wait with their fronts in a map until the packet's own way has ended, and
+// have then, one by one, their turn with the packet at hand (turns.go).
 //
 // # Limits
 //
 // 1024 bytes of headers; 32 rounds of a parser loop that fills no stack; 256 rounds of
 // a loop statement; 512 passes of a packet; 64 copies by a multicast group or clone
-// session; 64 clones asked for by a packet and its copies; 64 different masks in a
+// session; 64 clones asked for by a packet and its copies; 64 copies that wait to start
+// again, which take 2048 bytes of the packet in all their passes; 64 different masks in a
 // table; 32 masked values in a value set; 128 weights in a group of an action selector;
 // 9216 bytes of a packet to the CPU. A packet beyond one of them is dropped (to the
 // CPU: cut), a clone is not made, an entry is refused.

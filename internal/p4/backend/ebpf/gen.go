@@ -92,7 +92,7 @@ func Generate(p *ir.Program, fs *diag.FileSet) (*Spec, diag.List) {
 	}
 	g.use = usage{byPath: map[string]*instance{}, bits: newScope(), read: map[string]bool{}, dirty: map[string]bool{}, kept: map[*ir.Field]bool{}, ops: map[ir.Op]bool{}}
 	g.structs.fs, g.maps.fs, g.funcs.fs = fs, nil, fs
-	for _, n := range strings.Fields("catena tables filters parse ingress egress compute_checksum verify_checksum deparse finish transmit replicate run_jobs one_copy next_job pick_job pick work job jobs queue copy_state the_queue open_queue add_job put_back send_cut kept session replicas forget_metadata clone_egress clone_ingress patch prepare pass passes one_pass again fold state event counter meter scratch copies events ports_in ports_out multicast clones license to_ring") {
+	for _, n := range strings.Fields("catena tables filters parse ingress egress compute_checksum verify_checksum deparse finish transmit replicate run_jobs one_copy next_job pick_job pick work job jobs queue copy_state the_queue open_queue add_job put_back send_cut kept session replicas forget_metadata clone_egress clone_ingress patch prepare pass passes one_pass again fold state event counter meter scratch copies events ports_in ports_out multicast clones license to_ring turn turns line search the_line turns_wait alone open_line cut_end look_at_turn take_turn leave_turn save_front next_turn come_again") {
 		g.globals.fresh(n)
 		g.types.fresh(n)
 	}

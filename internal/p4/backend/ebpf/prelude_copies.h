@@ -136,5 +136,6 @@ static __noinline int send_cut(ctx_t *ctx, u32 ifindex, u32 size)
 	}
 	q->spoiled = 1;
 	q->length -= n;
+	cut_end(n);
 	return VERDICT_DROP;
 }

@@ -61,6 +61,7 @@ func (g *gen) writeControls() {
 // writeMain writes the traffic manager and the program.
 func (g *gen) writeMain() {
 	t := &g.funcs
+	g.writeKept()
 	if g.copies() {
 		g.writeQueue()
 	}
@@ -78,13 +79,18 @@ func (g *gen) writeMain() {
 	t.f("if (!in)")
 	t.f("\treturn VERDICT_NEXT; /* not one of ours */")
 	if g.repeats() {
+		if g.copiesRepeat() {
+			t.f("#ifdef TARGET_TC")
+			t.f("open_line();")
+			t.f("#endif")
+		}
 		t.f("struct passes p = { .ctx = ctx, .port = in->port, .flags = in->flags, .verdict = VERDICT_DROP };")
 		t.f("bpf_loop(MAX_PASSES, one_pass, &p, 0);")
 		t.f("int verdict = p.verdict == AGAIN ? VERDICT_DROP : p.verdict;")
 	} else {
 		t.f("int verdict = pass(ctx, in->port, in->flags);")
 	}
-	if g.copiesLast() {
+	if g.copiesLast() && !g.copiesRepeat() {
 		t.f("#ifdef TARGET_TC")
 		t.f("if (RARE(verdict == COPIES)) {")
 		t.f("run_jobs(ctx, in->flags, 1);")
@@ -110,7 +116,7 @@ func (g *gen) writePass() {
 		more = ", struct passes *p"
 	}
 	inline := "__always_inline"
-	if g.copiesLast() && !g.repeats() {
+	if g.copiesLast() && (!g.repeats() || g.copiesRepeat()) {
 		inline = "__noinline" // its stack is free again when the copies are made
 	}
 	t.f("static %s int pass(ctx_t *ctx, u32 port, u32 flags%s)", inline, more)
@@ -190,8 +196,19 @@ func (g *gen) writePass() {
 	}
 	if g.use.ops[ir.OpRecirculate] && !g.spec.Clones {
 		t.f("if (s->recirculate) {")
+		if g.copiesRepeat() {
+			f.waitTurn("take_turn()")
+		}
 		f.recirculate()
 		t.f("}")
+	}
+	if g.copiesRepeat() {
+		t.f("#ifdef TARGET_TC")
+		t.f("if (turns_wait()) {")
+		t.f("transmit(ctx, s, to, flags, 1);")
+		t.f("return VERDICT_DROP;")
+		t.f("}")
+		t.f("#endif")
 	}
 	t.f("return transmit(ctx, s, to, flags, 0);")
 	t.f("}")
@@ -200,7 +217,11 @@ func (g *gen) writePass() {
 		t.f("static long one_pass(u32 i, struct passes *p)")
 		t.f("{")
 		t.f("p->verdict = pass(p->ctx, p->port, p->flags, p);")
-		t.f("return p->verdict != AGAIN;")
+		if g.copiesRepeat() {
+			g.endPass(t)
+		} else {
+			t.f("return p->verdict != AGAIN;")
+		}
 		t.f("}")
 		t.f("")
 	}
@@ -317,6 +338,9 @@ func (g *gen) writeEgress(f *fn) {
 	f.setStd("packet_length", "s->length")
 	g.setClock(f, "enq_timestamp")
 	g.setClock(f, "egress_global_timestamp")
+	if g.use.ops[ir.OpRecirculate] {
+		t.f("s->recirculate = 0; /* what ingress asks for is not heard */")
+	}
 	if len(g.p.Egress.Body.Body) == 0 {
 		return
 	}
