@@ -17,6 +17,8 @@ import (
 type Platform interface {
 	// Check tells in one line what the machine lacks.
 	Check() error
+	// Own refuses when the controller that answers is that of another platform.
+	Own() error
 	// Start starts the controller in the background and returns when its API
 	// answers; it does nothing when it runs already.
 	Start(ctx context.Context) (started bool, err error)
@@ -49,7 +51,7 @@ prints what happened. It ends, the platform stays; ` + "`catena down`" + ` remov
 		Args: cobra.NoArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := p.Check(); err != nil {
+		if err := errors.Join(p.Check(), p.Own()); err != nil {
 			return refuse("%w", err)
 		}
 		m := &catenav1.Manifest{Filename: "examples/shop.yaml", Yaml: example}
@@ -243,6 +245,9 @@ programs stays in the state directory.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if os.Geteuid() != 0 {
 			return refuse("root is needed (run it with sudo)")
+		}
+		if err := p.Own(); err != nil {
+			return err
 		}
 		return errors.Join(deleteAll(cmd, &conn), p.Stop(cmd.Context(), cmd.OutOrStdout()))
 	}

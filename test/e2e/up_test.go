@@ -163,3 +163,22 @@ func TestUseCases(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherController runs the commands with another state directory beside a platform:
+// they must not touch what answers at its socket.
+func TestOtherController(t *testing.T) {
+	p := newPlatform(t)
+	p.must("up", "--bare")
+	p.must("apply", "-f", absolute(t, "../../examples/usecase1.yaml"))
+	other := *p
+	other.env = append(append([]string{}, p.env...), "CATENA_STATE="+t.TempDir())
+	for _, args := range [][]string{{"down"}, {"up", "--bare"}} {
+		r := other.catena(args...)
+		if want := fmt.Sprintf("(process %d) is not the one of", p.controllerPID()); r.code != 2 || !strings.Contains(r.stderr, want) {
+			t.Errorf("exit code 2 and %q are wanted:\n%s", want, r)
+		}
+	}
+	if out := p.must("get", "usecase1"); !strings.Contains(out, "ACTIVE") {
+		t.Errorf("the service has changed:\n%s", out)
+	}
+}
