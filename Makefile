@@ -1,7 +1,7 @@
 # make up     install what is needed, build, start the platform, deploy examples/shop.yaml
 # make down   stop it and remove everything that it made
 # make test   lint and all tests
-# make openstack        an OpenStack on this machine (docs/openstack.md); BACKEND=ovs|catena
+# make openstack        an OpenStack with Catena on this machine (docs/openstack.md); BACKEND=catena|ovs
 # make test-openstack   the tests against it, or against the cloud that OS_CLOUD names
 # make openstack-down   stop it; openstack-wipe: and remove its data
 SHELL := /bin/bash
@@ -41,7 +41,7 @@ unit: build
 	@go test -timeout 20m ./...
 	@neutron/test
 
-openstack: deps
+openstack: build
 	@deploy/openstack/up
 
 test-openstack: export OS_CLOUD ?= demo
