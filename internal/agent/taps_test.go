@@ -196,3 +196,28 @@ func TestConsistent(t *testing.T) {
 		t.Errorf("a list that is never of one moment: %v", err)
 	}
 }
+
+// TestRemoveBridge removes an empty bridge, and neither one with a link in it nor
+// another link of that name.
+func TestRemoveBridge(t *testing.T) {
+	taps := NewTaps(start(t, &fakeSwitch{}, filepath.Join(t.TempDir(), "agent.json")))
+	br := bridge(t, "brqctrm")
+	plug(t, "tapctrm", br)
+	exists := func(name string) bool {
+		_, err := netlink.LinkByName(name)
+		return err == nil
+	}
+	if err := taps.RemoveBridge("brqctrm"); err == nil || !exists("brqctrm") {
+		t.Errorf("with a link in it: %v", err)
+	}
+	remove("tapctrm")
+	for range 2 { // the second time there is none
+		if err := taps.RemoveBridge("brqctrm"); err != nil || exists("brqctrm") {
+			t.Errorf("empty: %v", err)
+		}
+	}
+	plug(t, "tapctrm", bridge(t, "brqctrm"))
+	if err := taps.RemoveBridge("tapctrm"); err == nil || !exists("tapctrm") {
+		t.Errorf("a tap: %v", err)
+	}
+}

@@ -20,6 +20,9 @@ const (
 // characters of the id.
 func LinkName(port string) string { return "tap" + port[:min(len(port), 11)] }
 
+// BridgeName is the bridge that nova makes on a node for a network.
+func BridgeName(network string) string { return "brq" + network[:min(len(network), 11)] }
+
 // Inventory is what the switch of a node carries of Neutron's objects. A port is on
 // it when it is bound to the node and up; networks and groups are all there are.
 // IPv6 is left out: the switch does not know it.

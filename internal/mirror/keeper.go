@@ -25,6 +25,9 @@ type Agent interface {
 	SetInventory(ctx context.Context, ports []service.SwitchPort) error
 	// Attached tells the ids of attached ports; changed is closed when that changes.
 	Attached() (ids map[string]bool, changed <-chan struct{})
+	// RemoveBridge removes an empty bridge that a hypervisor made. It succeeds when
+	// there is none.
+	RemoveBridge(name string) error
 }
 
 // Keeper has a node's switch follow the mirror, and tells which ports work.
@@ -55,6 +58,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	timer := time.NewTimer(0) // the first look is at once
 	defer timer.Stop()
 	pause := firstRetry
+	bridgeless := map[string]bool{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -64,6 +68,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			continue
 		case <-timer.C:
 		}
+		k.removeBridges(bridgeless)
 		inv := k.Inventory()
 		if carried != nil && reflect.DeepEqual(*carried, inv) {
 			continue
@@ -87,6 +92,22 @@ func (k *Keeper) Run(ctx context.Context) {
 			continue
 		}
 		carried, pause = &inv, firstRetry
+	}
+}
+
+// removeBridges removes what nova has left of networks that are deleted; done are those
+// that are known to be without. As long as a network exists, its bridge stays: a server
+// may be about to start on it.
+func (k *Keeper) removeBridges(done map[string]bool) {
+	for _, id := range k.Deleted(KindNetwork) {
+		if done[id] {
+			continue
+		}
+		if err := k.Agent.RemoveBridge(BridgeName(id)); err != nil {
+			k.Log.Warn("the bridge of a deleted network stays", "network", id, "error", err)
+			continue // until the next change
+		}
+		done[id] = true
 	}
 }
 

@@ -21,6 +21,8 @@ type follower struct {
 	carried  service.Inventory
 	attached map[string]bool
 	changed  chan struct{}
+	busy     bool     // a link is in the bridge that is to be removed
+	removed  []string // bridges
 }
 
 type followerAgent struct{ *follower }
@@ -46,6 +48,16 @@ func (f followerAgent) SetInventory(_ context.Context, ports []service.SwitchPor
 		ids[p.Port.ID] = true
 	}
 	f.set(ids)
+	return nil
+}
+
+func (f followerAgent) RemoveBridge(name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.busy {
+		return errors.New("a link is in it")
+	}
+	f.removed = append(f.removed, name)
 	return nil
 }
 
@@ -133,6 +145,37 @@ func TestKeeper(t *testing.T) {
 		}
 		if !reflect.DeepEqual(reports, want) {
 			t.Errorf("reports:\n%+v, want\n%+v", reports, want)
+		}
+	})
+}
+
+// TestRemoveBridges deletes a network: its bridge goes once nothing is in it, and is not
+// asked for again; the bridges of other networks stay.
+func TestRemoveBridges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		f := &follower{changed: make(chan struct{}), busy: true}
+		m := open(t, &memory{kv: map[string][]byte{}})
+		k := &Keeper{Mirror: m, Node: "node", Orchestrator: f, Agent: followerAgent{f}, Log: slog.New(slog.DiscardHandler)}
+		go k.Run(ctx)
+		const gone, stays = "0f74f843-1e5b-458c-bd34-b08482ef530f", "2a15e1b7-d76c-4ecd-a33d-49b7b8b466cb"
+		for _, id := range []string{gone, stays} {
+			push(t, m, Change{Ref: Ref{KindNetwork, id, 1}, Object: &Network{}})
+		}
+		push(t, m, Change{Ref: Ref{KindNetwork, gone, 2}})
+		time.Sleep(time.Second)
+		f.mu.Lock()
+		f.busy = false
+		f.mu.Unlock()
+		for i := range 3 {
+			push(t, m, Change{Ref: Ref{KindNetwork, stays, int64(2 + i)}, Object: &Network{}})
+			time.Sleep(time.Second)
+		}
+		cancel()
+		synctest.Wait()
+		if want := []string{"brq0f74f843-1e"}; !reflect.DeepEqual(f.removed, want) {
+			t.Errorf("removed %v, want %v", f.removed, want)
 		}
 	})
 }

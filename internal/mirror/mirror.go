@@ -221,6 +221,20 @@ func (m *Mirror) refs() []Ref {
 	return out
 }
 
+// Deleted lists the ids of objects of a kind that are known to be deleted, sorted.
+func (m *Mirror) Deleted(kind Kind) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []string
+	for k, r := range m.records {
+		if k.kind == kind && r.Deleted != nil {
+			out = append(out, k.id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // digestOf is the SHA-256 over "KIND ID REVISION\n" of sorted refs.
 func digestOf(refs []Ref) []byte {
 	h := sha256.New()
