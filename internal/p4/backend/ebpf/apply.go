@@ -3,7 +3,6 @@ package ebpf
 import (
 	"fmt"
 	"math/big"
-	"slices"
 	"sort"
 	"strings"
 
@@ -79,14 +78,14 @@ func (g *gen) writeApply(ti *tableInfo) {
 		f.t.f("u32 r = %d;", s.DefaultAction.Action)
 		f.runDefault(ti)
 	default:
-		e := f.search(ti)
+		f.search(ti)
 		if ti.outlined && !s.ConstDefault && ti.prof == nil {
 			f.runEither(ti)
 			break
 		}
 		f.t.f("u32 r = %d;", s.DefaultAction.Action)
 		f.t.f("if (v) {")
-		f.hit(ti, e)
+		f.hit(ti)
 		f.t.f("} else {")
 		f.runDefault(ti)
 		f.t.f("}")
@@ -117,7 +116,7 @@ type piece struct {
 
 // search writes the lookup: afterwards v is the entry's value or null. The key is put together in registers and
 // stored by whole words. What reads it reads words, and would wait long for one that several stores wrote.
-func (f *fn) search(ti *tableInfo) entry {
+func (f *fn) search(ti *tableInfo) {
 	s := ti.spec
 	var pieces []piece
 	i := 0
@@ -153,12 +152,7 @@ func (f *fn) search(ti *tableInfo) entry {
 		key = fmt.Sprintf("(struct %s_key *)((u32 *)key + 1)", ti.c)
 	}
 	words := lead + (s.Key.Size+7)/8
-	if s.Kind == KindTuples && !f.g.shared {
-		f.t.f("struct %s_search c;", ti.c)
-		f.t.f("u64 *key = c.key;")
-	} else {
-		f.t.f("u64 key[%d];", words)
-	}
+	f.t.f("u64 key[%d];", words)
 	if lead > 0 {
 		last := s.Key.Slots[len(s.Key.Slots)-1]
 		f.t.f("((u32 *)key)[1] = %d; /* prefixlen */", 8*last.Offset+last.Width)
@@ -183,15 +177,10 @@ func (f *fn) search(ti *tableInfo) entry {
 		f.t.f("struct %s_value found;", ti.c)
 		f.t.f("struct %s_value *v = search_%s(%s, &found) ? &found : 0;", ti.c, ti.c, key)
 	default:
-		f.t.f("u64 found = search_%s(&c);", ti.c)
-		f.t.f("struct %s_value *v = found ? &c.found : 0;", ti.c)
-		return entry{action: "(found & APPLY_ACTION)", index: "(u32)(found >> 32)"}
+		f.t.f("struct %s_search c;", ti.c)
+		f.t.f("struct %s_value *v = search_%s(&c, key);", ti.c, ti.c)
 	}
-	return entry{action: "v->action", index: "v->index"}
 }
-
-// entry says where what was found is told, but for parameters: C expressions.
-type entry struct{ action, index string }
 
 // bigEndian returns the pieces of a value that is aligned to the left of its slot.
 func (f *fn) bigEndian(s Slot, v val) []piece {
@@ -218,42 +207,61 @@ func (f *fn) bigEndian(s Slot, v val) []piece {
 	return out
 }
 
-// writeTupleSearch writes the search of a tuple space. A global function tries the masks: the verifier looks at the
-// loop once, and not again for every way on which packets come to it. Such a function cannot return a pointer: it
-// returns the action, with a flag, and above it the index of the counter, and copies the parameters. Where the
-// verifier's time counts, it tries eight masks at a time, and the verifier looks at so many rounds.
+// firstMasks is how many masks of a tuple space each apply tries by itself. More are left to a function.
+const firstMasks = 4
+
+// writeTupleSearch writes the search of a tuple space. The first masks are tried inline, one after another without a
+// loop, and the entry is found by its pointer. A global function tries the others: the verifier looks at its loop
+// once, and not again for every way on which packets come to it; such a function cannot return a pointer and copies
+// the entry. Where the verifier's time counts, it tries eight masks at a time, and none is tried inline.
 func (g *gen) writeTupleSearch(ti *tableInfo) {
-	t := &g.funcs
-	if !g.shared {
-		t.f("struct %s_search {", ti.c)
-		t.f("u64 key[%d]; /* struct %s_key */", (ti.spec.Key.Size+7)/8, ti.c)
-		t.f("struct %s_value found; /* of it the parameters */", ti.c)
-		t.f("};")
-		t.f("__noinline u64 search_%s(struct %s_search *c)", ti.c, ti.c)
-		t.f("{")
-		t.f("const struct %s_masks *list = &%s_masks[tables.%s.masks & 1];", ti.c, ti.c, ti.c)
-		t.f("if (!c)")
-		t.f("\treturn 0;")
-		t.f("const u64 *key = c->key;")
-		// Not numbers that the verifier knows: after each mask all ways through the loop then look the same to it.
-		t.f("u32 least = nothing; /* priority that is better, and so what masks with no better one have */")
-		t.f("u64 found = least;")
-		result := "v->action | APPLY_HIT"
-		if ti.spec.has("index") {
-			result = "(u64)v->index << 32 | " + result
-		}
-		take := []string{"found = " + result + ";"}
-		if ti.prof != nil {
-			take = append(take, "c->found = *v;")
-		} else if ti.hasParams() {
-			take = append(take, "c->found.u = v->u;")
-		}
-		g.tryMasks(ti, "list->m", "MAX_MASKS", take)
-		t.f("return found;")
-		t.f("}")
-		t.f("")
+	if g.shared {
+		g.writeEights(ti)
 		return
 	}
+	t := &g.funcs
+	t.f("struct %s_search {", ti.c)
+	t.f("u64 key[%d]; /* struct %s_key */", (ti.spec.Key.Size+7)/8, ti.c)
+	t.f("u32 least; /* priority that is better, and so what masks with no better one have */")
+	t.f("struct %s_value found;", ti.c)
+	t.f("};")
+	t.f("/* Tries the masks behind the first ones: whether a better entry was found. */")
+	t.f("__noinline int search_more_%s(struct %s_search *c)", ti.c, ti.c)
+	t.f("{")
+	t.f("const struct %s_mask *masks = %s_masks[tables.%s.masks & 1].m;", ti.c, ti.c, ti.c)
+	t.f("if (!c)")
+	t.f("\treturn 0;")
+	t.f("const u64 *key = c->key;")
+	t.f("u32 least = c->least;")
+	t.f("int found = nothing; /* not a number that the verifier knows: after each mask all ways look the same to it */")
+	g.tryMasks(ti, "masks", "FIRST_MASKS", "MAX_MASKS", []string{"found = 1;", "c->found = *v;"})
+	t.f("return found;")
+	t.f("}")
+	t.f("")
+	t.f("/* The best entry, or null. */")
+	t.f("static __always_inline struct %s_value *search_%s(struct %s_search *c, const u64 *key)", ti.c, ti.c, ti.c)
+	t.f("{")
+	t.f("const struct %s_mask *masks = %s_masks[tables.%s.masks & 1].m;", ti.c, ti.c, ti.c)
+	t.f("struct %s_value *found = 0;", ti.c)
+	t.f("u32 least = 0;")
+	t.f("#pragma unroll")
+	g.tryMasks(ti, "masks", "0", "FIRST_MASKS", []string{"found = v;"})
+	t.f("if (RARE(masks[FIRST_MASKS].best > least)) {")
+	for i := range (ti.spec.Key.Size + 7) / 8 {
+		t.f("c->key[%d] = key[%d];", i, i)
+	}
+	t.f("c->least = least;")
+	t.f("if (search_more_%s(c))", ti.c)
+	t.f("\treturn &c->found;")
+	t.f("}")
+	t.f("return found;")
+	t.f("}")
+	t.f("")
+}
+
+// writeEights writes the search of a tuple space in programs that apply many tables.
+func (g *gen) writeEights(ti *tableInfo) {
+	t := &g.funcs
 	t.f("struct %s_eight {", ti.c)
 	t.f("struct %s_mask m[8];", ti.c)
 	t.f("};")
@@ -262,7 +270,7 @@ func (g *gen) writeTupleSearch(ti *tableInfo) {
 	t.f("{")
 	t.f("if (!list || !key || !found)")
 	t.f("\treturn 0;")
-	g.tryMasks(ti, "list->m", "8", []string{"*found = *v;"})
+	g.tryMasks(ti, "list->m", "0", "8", []string{"*found = *v;"})
 	t.f("return least;")
 	t.f("}")
 	t.f("")
@@ -281,25 +289,15 @@ func (g *gen) writeTupleSearch(ti *tableInfo) {
 	t.f("")
 }
 
-// has tells whether the entries of a table have a word.
-func (s *Table) has(word string) bool {
-	return slices.ContainsFunc(s.Value.Slots, func(x Slot) bool { return x.Name == word })
-}
-
-// hasParams tells whether some action in a table's entries has parameters.
-func (ti *tableInfo) hasParams() bool {
-	return slices.ContainsFunc(ti.spec.Actions, func(a *Action) bool { return len(a.Params.Slots) > 0 })
-}
-
 // hit writes what happens with the entry v.
-func (f *fn) hit(ti *tableInfo, e entry) {
-	f.direct(ti, e.index)
+func (f *fn) hit(ti *tableInfo) {
+	f.direct(ti, "v->index")
 	if ti.prof != nil {
 		f.member(ti)
 		return
 	}
-	f.t.f("r = %s | APPLY_HIT;", e.action)
-	f.dispatch(ti, e.action, "v", ti.spec.Actions, ti.actions)
+	f.t.f("r = v->action | APPLY_HIT;")
+	f.dispatch(ti, "v->action", "v", ti.spec.Actions, ti.actions)
 }
 
 // direct counts an entry's packet and runs its meter.

@@ -39,8 +39,9 @@
 // A key is put together in registers and stored by words of eight bytes, because what
 // hashes and compares it reads words, and would wait for several narrower stores. The
 // masks of a tuple space are data of the program, in two generations; each brings its number into
-// the key by itself, under ones in the packet's key. The search returns the action that it
-// finds and copies its parameters, as the verifier lets no global function return a pointer. Before it looks for an
+// the key by itself, under ones in the packet's key. They stand by falling priority, and the first few are tried
+// inline, one after another; a function has the loop over the others and copies the entry that it finds, as the verifier
+// lets no global function return a pointer. Before the search looks for an
 // element under a mask it asks that mask's filter (filter.go), a bit for each hash value: few masks have one for a
 // packet.
 //
@@ -66,8 +67,9 @@
 // steps of the deparser; masks and bounds tell it again what it has to know. Loops are
 // bpf_loops, whose body it looks at once: the copies of a multicast, payload, and the
 // passes of packets that are resubmitted or recirculated. Only the search of a tuple
-// space, where a call for each mask costs as much as the lookup, is a loop that the
-// verifier walks through, once: it is in a global function.
+// space behind its first masks, where a call for each mask costs as much as the lookup, is a loop that the
+// verifier walks through, once: it is in a global function. Inline, such a loop would make it forget which ways it
+// has seen: it keeps few states of an instruction that it meets again and again.
 //
 // # Copies
 //

@@ -87,11 +87,11 @@ func (g *gen) declareFilters() {
 	}
 }
 
-// tryMasks writes the loop over n masks, and what to do with a value v that is the best so far. They stand by falling
-// priority: it stops when none that follows can be better.
-func (g *gen) tryMasks(ti *tableInfo, masks, n string, take []string) {
+// tryMasks writes the loop over masks, from one to another, and what to do with a value v that is the best so far.
+// They stand by falling priority: it ends when none that follows can be better.
+func (g *gen) tryMasks(ti *tableInfo, masks, from, to string, take []string) {
 	s, t := ti.spec, &g.funcs
-	t.f("for (u32 i = 0; i < %s; i++) {", n)
+	t.f("for (u32 i = %s; i < %s; i++) {", from, to)
 	t.f("const struct %s_mask *m = &%s[i];", ti.c, masks)
 	t.f("if (m->best <= least)")
 	t.f("\tbreak;")

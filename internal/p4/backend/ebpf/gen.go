@@ -326,7 +326,7 @@ func (g *gen) assemble() string {
 	}
 	fmt.Fprintf(&b, "#define COUNTER_GROUP %d\n", CounterGroup)
 	b.WriteString(prelude)
-	fmt.Fprintf(&b, "\n#define MAX_DEPTH %d /* bytes of headers */\n#define MAX_MASKS %d\n#define MAX_REPLICAS %d\n#define KEEP_FRONT %d\n\n", maxDepth, MaxMasks, MaxReplicas, btoi(g.repeats()))
+	fmt.Fprintf(&b, "\n#define MAX_DEPTH %d /* bytes of headers */\n#define MAX_MASKS %d\n#define FIRST_MASKS %d\n#define MAX_REPLICAS %d\n#define KEEP_FRONT %d\n\n", maxDepth, MaxMasks, firstMasks, MaxReplicas, btoi(g.repeats()))
 	g.need["scratch"] = g.need["scratch"] || g.need["payload"]
 	for _, part := range []struct{ need, text string }{
 		{"meter", preludeMeter}, {"flow", preludeFlow}, {"crc16", crc16Text()}, {"crc32", crc32Text()},
