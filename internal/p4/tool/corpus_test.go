@@ -39,15 +39,10 @@ func TestCorpus(t *testing.T) {
 	WriteOutcomes(&b, all)
 	t.Log("\n" + b.String())
 	for _, o := range all {
-		if why := knownDifferences[o.Program]; o.Verdict != "pass" && why == "" {
+		if o.Verdict != "pass" {
 			t.Errorf("%s: %s %s", o.Program, o.Verdict, o.Detail)
 		}
 	}
-}
-
-// knownDifferences are programs with which we do otherwise, and why.
-var knownDifferences = map[string]string{
-	"reject/multicast-bmv2.p4": "actions written the same may share a control-plane name, as in programs converted from P4_14",
 }
 
 // TestCorpusRandomPackets sends any bytes to all programs: none may break the

@@ -17,6 +17,8 @@ func (c *checker) annotations(as syntax.Annotations) {
 			c.errorf(a.Span(), CodeAnnotation, "@name stands twice").Note(old.Span(), "the other one")
 		} else if (old.Body == syntax.BodyStructured) != (a.Body == syntax.BodyStructured) {
 			c.errorf(a.Span(), CodeAnnotation, "@%s stands with [ ] and without", a.Name.Text).Note(old.Span(), "the other one")
+		} else if a.Body == syntax.BodyStructured {
+			c.errorf(a.Span(), CodeAnnotation, "@%s[…] stands twice", a.Name.Text).Note(old.Span(), "the other one")
 		}
 		if a.Body == syntax.BodyStructured {
 			c.annotationFields(a)

@@ -2,6 +2,7 @@ package types
 
 import (
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/catena-nfv/catena/internal/p4/diag"
@@ -263,6 +264,10 @@ func (c *checker) arguments(span diag.Span, sig *Sig, s subst, ci *callInfo) boo
 			continue
 		}
 		t := resolved(v)
+		if untyped(t) || c.skipped(ci.args, sig, p, s) {
+			c.errorf(span, CodeTypeArgs, cannotInfer, p.Name, sig.name, sig.name)
+			return false
+		}
 		if _, open := t.(*infer); open {
 			if dependsOn(sig.ret, p) && sig.kind != callCtor {
 				// What the result is used for may still say it.
@@ -297,9 +302,36 @@ type openCall struct {
 func (c *checker) checkOpen() {
 	for _, o := range c.open {
 		if _, open := resolved(o.v).(*infer); open {
-			c.errorf(o.span, CodeTypeArgs, "the type argument %s of %s cannot be inferred; write it: %s<…>(…)", o.v.param.Name, o.name, o.name)
+			c.errorf(o.span, CodeTypeArgs, cannotInfer, o.v.param.Name, o.name, o.name)
 		}
 	}
+}
+
+const cannotInfer = "the type argument %s of %s cannot be inferred; write it: %s<…>(…)"
+
+// untyped reports whether a literal says nothing of its type: {#}, `...`, and lists
+// that hold one of these.
+func untyped(t Type) bool {
+	switch t := resolved(t).(type) {
+	case Basic:
+		return t == Invalid || t == Dots
+	case *ListLit:
+		return t.rest || slices.ContainsFunc(t.Elems, untyped)
+	}
+	return false
+}
+
+// skipped reports whether all that could say what a type parameter is is an argument `_`.
+func (c *checker) skipped(args []syntax.Expr, sig *Sig, tp *TypeParam, s subst) bool {
+	if _, open := resolved(s[tp]).(*infer); !open {
+		return false
+	}
+	for i, p := range sig.params {
+		if a := args[i]; a != nil && p.Type == tp && resolved(c.info.types[a]) == DontCare {
+			return true
+		}
+	}
+	return false
 }
 
 // settle makes a tuple of a list literal that nothing gave another type.

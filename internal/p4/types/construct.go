@@ -166,6 +166,9 @@ func (c *checker) implementations(d *syntax.Instantiation, x *Extern) {
 	// A method sees what is at top level and in the instance, not the block around it.
 	c.scope.outer = outer.top()
 	for _, f := range methods {
+		if given[f.Name.Text] {
+			c.errorf(f.Name.Span(), CodeDuplicate, "%s implements method %s twice", d.Name.Text, f.Name.Text)
+		}
 		given[f.Name.Text] = true
 		c.implementation(f, x)
 	}

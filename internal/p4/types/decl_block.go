@@ -328,6 +328,9 @@ func (c *checker) oneKeyset(e syntax.Expr, key Type) bool {
 	if isBad(t) || isBad(key) {
 		return false
 	}
+	if resolved(t) == Dots {
+		return c.mismatch(e, t, key)
+	}
 	if s, ok := resolved(t).(*Set); ok {
 		if parts, ok := spread(s.Elem); ok && len(parts) == 1 && !identical(s.Elem, key) {
 			return c.fits(parts[0], key) || c.mismatch(e, s.Elem, key)

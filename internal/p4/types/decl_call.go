@@ -108,7 +108,7 @@ func (c *checker) paramProblem(p *Param, owner paramOwner) string {
 				return "int has no width; the control plane needs one"
 			}
 		case String, MatchKind:
-			if p.Dir != syntax.DirNone && owner != ofExtern && owner != ofFunction {
+			if p.Dir != syntax.DirNone {
 				return u.String() + " is a compile-time value and is passed without a direction"
 			}
 			if owner == ofAction {
@@ -118,6 +118,9 @@ func (c *checker) paramProblem(p *Param, owner paramOwner) string {
 	case *List:
 		if p.Dir != syntax.DirNone {
 			return "a list is a compile-time value and is passed without a direction"
+		}
+		if owner == ofAction {
+			return "the control plane cannot supply a list"
 		}
 	}
 	if (owner == ofCtor || owner == ofPackage) && p.Dir != syntax.DirNone {

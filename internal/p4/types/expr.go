@@ -309,6 +309,9 @@ func (c *checker) index(e *syntax.Index) Type {
 		return Bad
 	}
 	_, isBits := base(it).(*Bits)
+	if _, newtype := resolved(it).(*Newtype); newtype {
+		isBits = false
+	}
 	if !isBits && resolved(it) != Int && !isBad(it) {
 		c.errorf(e.Index.Span(), CodeMismatch, "an index is a number, not %s", it)
 		it = Bad

@@ -24,6 +24,7 @@ type lowerer struct {
 	left   map[*ir.Block]bool       // blocks that something leaves
 	temps  map[*ir.Var]bool         // variables that are written once, by the compiler
 	named  map[string]*namedThing   // control-plane names in use
+	flat   *bool                    // flatNames, once it is known
 	state  *ir.State                // the parser state that out belongs to
 	refs   map[*object]objectSet    // what the bodies of actions use
 	digest map[ir.Type]*ir.Instance // by struct

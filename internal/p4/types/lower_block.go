@@ -48,13 +48,14 @@ func planeName(path, name string, annots syntax.Annotations) string {
 }
 
 // claim takes a control-plane name. Two things of a kind with one name are an error.
-// With many they may be instances of one declaration, or actions that are written the
-// same: the control plane cannot tell them apart, and need not.
+// With many they may be instances of one declaration: the control plane cannot tell them
+// apart, and need not. In a program that comes from P4_14, where names know no controls,
+// they may also be actions that are written the same.
 func (l *lowerer) claim(kind, name string, decl syntax.Node, many bool) {
 	key := kind + " " + name
 	span := nodeSpan(decl)
 	if old := l.named[key]; old != nil {
-		if !many || old.decl != decl && !l.sameAction(old.decl, decl) {
+		if !many || old.decl != decl && !(l.flatNames() && l.sameAction(old.decl, decl)) {
 			first, second := old.span, span
 			if second.Less(first) {
 				first, second = second, first
@@ -67,6 +68,37 @@ func (l *lowerer) claim(kind, name string, decl syntax.Node, many bool) {
 		return
 	}
 	l.named[key] = &namedThing{decl: decl, span: span}
+}
+
+// flatNames reports whether all tables of the program have absolute names, as they have
+// in a program that comes from P4_14.
+func (l *lowerer) flatNames() bool {
+	if l.flat != nil {
+		return *l.flat
+	}
+	flat := true
+	for _, d := range l.info.program.Decls {
+		c, ok := d.(*syntax.Control)
+		if !ok {
+			continue
+		}
+		for _, d := range c.Locals {
+			if t, ok := d.(*syntax.Table); ok && !absoluteName(t.Annots) {
+				flat = false
+			}
+		}
+	}
+	l.flat = &flat
+	return flat
+}
+
+func absoluteName(as syntax.Annotations) bool {
+	a := as.Get("name")
+	if a == nil {
+		return false
+	}
+	name, _ := a.StringArg()
+	return strings.HasPrefix(name, ".")
 }
 
 // sameAction reports whether two actions have the same parameters and body. Calls of

@@ -222,7 +222,13 @@ func (c *checker) comparable(e *syntax.Binary, tx, ty Type) bool {
 	if t := c.sameBits(e, tx, ty); t != nil {
 		return true
 	}
+	if resolved(tx) == Dots || resolved(ty) == Dots {
+		return false
+	}
 	if isLiteral(tx) && isLiteral(ty) {
+		if untyped(tx) && untyped(ty) {
+			return false
+		}
 		return resolved(tx) == resolved(ty) || c.sameLiterals(tx, ty)
 	}
 	switch {
@@ -310,6 +316,12 @@ func (c *checker) ternary(e *syntax.Ternary) Type {
 	}
 	a, b := resolved(ta), resolved(tb)
 	switch {
+	case a == Dots || b == Dots || a == Invalid && b == Invalid:
+		c.errorf(e.Span(), CodeMismatch, "the type of ?: is not known: its values are %s and %s", ta, tb)
+		return Bad
+	case isExtern(a) || isExtern(b):
+		c.errorf(e.Span(), CodeOperand, "?: is for values, not for objects of type %s", ta)
+		return Bad
 	case identical(a, b):
 		if a == Int && c.eval.value(e.Cond) == nil && !c.mayBeKnown(e.Cond) {
 			c.errorf(e.Then.Span(), CodeConst, "one of the values needs a width, since the condition is not known at compile time")

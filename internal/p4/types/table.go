@@ -212,7 +212,7 @@ func (c *checker) actionArg(a syntax.Expr, p *Param, sig *Sig) bool {
 }
 
 // fullCall checks an action with all of its arguments, as default_action and entries
-// have it. Those with a direction repeat the ones of the table's list, or are left out.
+// have it. Those with a direction repeat the ones of the table's list.
 func (c *checker) fullCall(info *tableInfo, path syntax.Path, n syntax.Node, args []syntax.Arg, what string) *tableAction {
 	for _, a := range args {
 		c.argument(a.Value)
@@ -226,17 +226,7 @@ func (c *checker) fullCall(info *tableInfo, path syntax.Path, n syntax.Node, arg
 		c.errorf(n.Span(), CodeTable, "%s is not in the list of actions of table %s", path, info.decl.Name.Text)
 		return nil
 	}
-	directed := 0
-	for _, p := range sig.params {
-		if p.Dir != syntax.DirNone {
-			directed++
-		}
-	}
-	params, from := sig.params, 0
-	if len(args) <= len(sig.params)-directed && directed > 0 && (len(args) == 0 || len(sig.params) > directed) {
-		params, from = sig.params[directed:], directed
-	}
-	placed, at, why := place(params, args)
+	placed, at, why := place(sig.params, args)
 	if why != "" {
 		if !at.IsValid() {
 			at = n.Span()
@@ -245,7 +235,7 @@ func (c *checker) fullCall(info *tableInfo, path syntax.Path, n syntax.Node, arg
 		return nil
 	}
 	out := &tableAction{sig: sig, args: append([]syntax.Expr(nil), listed.args...)}
-	for i, p := range params {
+	for i, p := range sig.params {
 		a := placed[i]
 		if p.Dir != syntax.DirNone {
 			if a != nil && listed.args[i] != nil && c.actionArg(a, p, sig) && !sameExpr(c.info, a, listed.args[i]) {
@@ -261,7 +251,7 @@ func (c *checker) fullCall(info *tableInfo, path syntax.Path, n syntax.Node, arg
 			c.errorf(a.Span(), CodeConst, "the argument for %s in %s has to be known at compile time", p.Name, what)
 			return nil
 		}
-		out.args[from+i] = a
+		out.args[i] = a
 	}
 	return out
 }
