@@ -23,6 +23,7 @@ type printer struct {
 	std    string
 
 	shared map[*ir.Instance]bool // instances that several controls use
+	flat   bool                  // tables have absolute names: see sharedActions
 	objs   map[any]string        // names of instances, actions, tables, states, value sets
 	vars   map[*ir.Var]string    // in the block at hand
 	local  *scope
@@ -87,6 +88,7 @@ func (pr *printer) program() {
 	}
 	pr.declareTypes()
 	pr.sharedInstances()
+	pr.flat = pr.sharedActions()
 	names := []string{pr.global.take(p.Parser.Name)}
 	for _, c := range p.Controls() {
 		names = append(names, pr.global.take(c.Name))

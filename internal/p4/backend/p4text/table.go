@@ -150,9 +150,29 @@ func (pr *printer) action(block string, a *ir.Action, body []ir.Stmt) {
 	pr.close("")
 }
 
+// sharedActions reports whether several actions have one control-plane name, as those of
+// the top level that several controls list, and those of P4_14. The compiler takes that
+// of programs only that name all their tables absolutely.
+func (pr *printer) sharedActions() bool {
+	seen := map[string]bool{}
+	for _, c := range pr.prog.Controls() {
+		for _, a := range c.Actions {
+			if seen[a.FullName] && !isNoAction(a) {
+				return true
+			}
+			seen[a.FullName] = true
+		}
+	}
+	return false
+}
+
 func (pr *printer) table(block string, t *ir.Table) {
 	pr.annotationLines(t.Annotations)
-	pr.open("%stable %s", prefix(nameAnnotation(block, pr.objs[t], t.FullName)), pr.objs[t])
+	name := nameAnnotation(block, pr.objs[t], t.FullName)
+	if pr.flat {
+		name = nameAnnotation("", pr.objs[t], "."+t.FullName)
+	}
+	pr.open("%stable %s", prefix(name), pr.objs[t])
 	if len(t.Keys) > 0 {
 		pr.open("key =")
 		for _, k := range t.Keys {
