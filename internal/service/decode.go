@@ -27,6 +27,7 @@ func (d *decoder) service(s *Service, n ast.Node) {
 				d.object(n, p, "a router", []field{
 					{"name", d.text(&r.Name)},
 					{"networks", d.texts(&r.Networks, MaxNetworks)},
+					{"external", d.text(&r.External)},
 				})
 				s.Routers = append(s.Routers, r)
 			})
@@ -49,6 +50,13 @@ func (d *decoder) service(s *Service, n ast.Node) {
 		{"security_groups", func(n ast.Node, p string) {
 			d.list(n, p, MaxGroups, func(n ast.Node, p string, _ int) {
 				s.SecurityGroups = append(s.SecurityGroups, d.securityGroup(n, p))
+			})
+		}},
+		{"keypairs", func(n ast.Node, p string) {
+			d.list(n, p, MaxKeyPairs, func(n ast.Node, p string, _ int) {
+				var k KeyPair
+				d.object(n, p, "a keypair", []field{{"name", d.text(&k.Name)}, {"public_key", d.text(&k.PublicKey)}})
+				s.KeyPairs = append(s.KeyPairs, k)
 			})
 		}},
 		{"rules", d.rules(&s.Rules)},
@@ -130,6 +138,7 @@ func (d *decoder) attachments(dst *[]Attachment) func(ast.Node, string) {
 					{"network", d.text(&a.Network)},
 					{"ip", parsed(d, &a.IP, ParseAddr)},
 					{"security_groups", d.texts(&a.SecurityGroups, MaxGroups)},
+					{"floating_ip", d.floatingIP(&a.FloatingIP)},
 					{"allowed_addresses", func(n ast.Node, p string) {
 						d.list(n, p, MaxGroups, func(n ast.Node, p string, _ int) {
 							var x netip.Prefix
@@ -146,6 +155,19 @@ func (d *decoder) attachments(dst *[]Attachment) func(ast.Node, string) {
 	}
 }
 
+// floatingIP reads true, false, or the name of an external network.
+func (d *decoder) floatingIP(dst *string) func(ast.Node, string) {
+	return func(n ast.Node, p string) {
+		if v, ok := n.(*ast.BoolNode); ok {
+			if v.Value {
+				*dst = RouterExternal
+			}
+			return
+		}
+		d.text(dst)(n, p)
+	}
+}
+
 func (d *decoder) server(n ast.Node, p string) Server {
 	v := Server{Count: 1}
 	d.object(n, p, "a server", []field{
@@ -156,6 +178,7 @@ func (d *decoder) server(n ast.Node, p string) Server {
 		{"networks", d.attachments(&v.Networks)},
 		{"port", d.number(&v.Port)},
 		{"command", d.texts(&v.Command, 64)},
+		{"key", d.text(&v.Key)},
 		{"security_groups", d.texts(&v.SecurityGroups, MaxGroups)},
 	})
 	return v

@@ -26,6 +26,7 @@ const (
 	StatusPending  Status = "pending"
 	StatusBuilding Status = "building"
 	StatusActive   Status = "ACTIVE"
+	StatusChanged  Status = "CHANGED" // by somebody else; it can be made right where it is
 	StatusError    Status = "ERROR"
 	StatusDeleting Status = "deleting"
 	StatusDeleted  Status = "deleted"
@@ -38,6 +39,8 @@ type Object struct {
 	ID      string // the driver's own id
 	Status  Status
 	Message string // why, when Status is StatusError
+	// Address of a floating IP; it is known once there is one.
+	Address netip.Addr
 }
 
 // Observation is what a cloud driver finds of one service. Both lists are

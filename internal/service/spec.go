@@ -17,14 +17,18 @@ type Kind string
 
 // The kinds of objects, in the order in which they are created.
 const (
-	KindService  Kind = "service"
-	KindNetwork  Kind = "network"
-	KindRouter   Kind = "router"
-	KindPort     Kind = "port"
-	KindServer   Kind = "server"
-	KindFunction Kind = "function"
-	KindChain    Kind = "chain"
-	KindSwitch   Kind = "switch"
+	KindService       Kind = "service"
+	KindNetwork       Kind = "network"
+	KindSecurityGroup Kind = "security_group"
+	KindSecurityRules Kind = "security_rules" // all rules of one group, by its name
+	KindKeyPair       Kind = "keypair"
+	KindRouter        Kind = "router"
+	KindPort          Kind = "port"
+	KindFloatingIP    Kind = "floating_ip" // by its port's name
+	KindServer        Kind = "server"
+	KindFunction      Kind = "function"
+	KindChain         Kind = "chain"
+	KindSwitch        Kind = "switch"
 )
 
 // MAC is an Ethernet address.
@@ -54,6 +58,10 @@ type PortSpec struct {
 	Gateway    netip.Addr   // set when a router serves the network
 	DNS        []netip.Addr
 	MTU        int
+	// SecurityGroups secure the port, none leave it open; sorted. They exist.
+	SecurityGroups []string `json:",omitempty"`
+	// AllowedAddresses, sorted, are what a secured port may send from beside its own.
+	AllowedAddresses []netip.Prefix `json:",omitempty"`
 }
 
 // PortName is the name of the port of an instance on a network.
@@ -67,6 +75,10 @@ type ServerSpec struct {
 	Port    int      // of the HTTP server when Command is empty
 	Command []string // see Server.Command
 	Ports   []Port   // in the order of Server.Networks; the first with a gateway has the default route
+	// Key is a keypair that the user has in the cloud, KeyPair one that the service
+	// has made; at most one of them is set.
+	Key     string `json:",omitempty"`
+	KeyPair string `json:",omitempty"`
 }
 
 // FunctionSpec is a function with its ports already made and all names resolved.

@@ -17,6 +17,7 @@ type Service struct {
 	Chains    []Chain
 	// SecurityGroups are what ports of the service name; see security.go.
 	SecurityGroups []SecurityGroup
+	KeyPairs       []KeyPair
 	// Rules are NF rules whose scope is the project: they hold for every chain
 	// of the project that visits the NF. Rules of one chain stand in the chain.
 	Rules []Rule
@@ -39,6 +40,8 @@ type Network struct {
 type Router struct {
 	Name     string
 	Networks []string // names of networks of the service, at least one
+	// External is the name or id of a network of the cloud that leads outside; "": none.
+	External string `json:",omitempty"`
 }
 
 // Attachment joins a server or function to a network.
@@ -50,6 +53,9 @@ type Attachment struct {
 	SecurityGroups []string
 	// AllowedAddresses are what a secured port may send from beside its own address.
 	AllowedAddresses []netip.Prefix
+	// FloatingIP is the external network (see Router) of which the port has an address
+	// that leads to it; "": none.
+	FloatingIP string `json:",omitempty"`
 }
 
 // Server is Count equal instances. A single instance carries the server's name,
@@ -66,6 +72,9 @@ type Server struct {
 	Command []string // program and arguments to run in the instance instead
 	// SecurityGroups of the ports that name none themselves.
 	SecurityGroups []string
+	// Key is a keypair of the service or, where that has none of the name, one that the
+	// user has in the cloud; "": none.
+	Key string `json:",omitempty"`
 }
 
 // Kind of a function.

@@ -32,6 +32,12 @@ func (s *Service) Default() {
 	for i := range s.SecurityGroups {
 		s.SecurityGroups[i].setDefaults()
 	}
+	for i := range s.Servers {
+		s.setExternal(s.Servers[i].Networks)
+	}
+	for i := range s.Functions {
+		s.setExternal(s.Functions[i].Networks)
+	}
 	for i := range s.Chains {
 		setDefault(&s.Chains[i].Path, 1)
 	}
@@ -74,6 +80,8 @@ func (s *Service) Validate() []Problem {
 	v.functionsOK()
 	v.addressesOK()
 	v.groupsOK()
+	v.keyPairsOK()
+	v.externalOK()
 	v.chainsOK()
 	return v.problems
 }
@@ -142,6 +150,10 @@ func (v *validator) names() {
 	taken = map[string]bool{}
 	for i, g := range s.SecurityGroups {
 		v.name(at("security_groups", i), "security group", g.Name, taken)
+	}
+	taken = map[string]bool{}
+	for i, k := range s.KeyPairs {
+		v.name(at("keypairs", i), "keypair", k.Name, taken)
 	}
 	taken = map[string]bool{}
 	for i, r := range s.Chains {

@@ -27,6 +27,7 @@ const (
 	MaxChains      = 1000
 	MaxRules       = 100_000
 	MaxGroups      = 256 // security groups, and those of one port
+	MaxKeyPairs    = 100
 )
 
 // Parse reads one service from YAML, fills in defaults and checks it. name is
