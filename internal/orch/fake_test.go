@@ -119,8 +119,49 @@ func (l *link) make(ctx context.Context, o service.Owner, k Key, spec any, needs
 	})
 }
 
+// Lacks refuses one name, so that tests can see it refused.
+func (l *link) Lacks(s *service.Service) []service.Problem {
+	if s.Name != "unsupported" {
+		return nil
+	}
+	return []service.Problem{{Path: "name", Code: service.CodeValue, Message: "the world has nothing of this name"}}
+}
+
 func (l *link) CreateNetwork(ctx context.Context, o service.Owner, n service.Network) error {
 	return l.make(ctx, o, Key{service.KindNetwork, n.Name}, n)
+}
+
+func (l *link) CreateSecurityGroup(ctx context.Context, o service.Owner, g service.SecurityGroup) (string, error) {
+	return "id-" + g.Name, l.make(ctx, o, Key{service.KindSecurityGroup, g.Name}, g)
+}
+
+// rules are a group's, another object than the group.
+type rules service.SecurityGroup
+
+func (l *link) CreateSecurityRules(ctx context.Context, o service.Owner, g service.SecurityGroup) error {
+	needs := []Key{{service.KindSecurityGroup, g.Name}}
+	for _, r := range g.Rules {
+		if r.RemoteGroup != "" {
+			needs = append(needs, Key{service.KindSecurityGroup, r.RemoteGroup})
+		}
+	}
+	return l.make(ctx, o, Key{service.KindSecurityRules, g.Name}, rules(g), needs...)
+}
+
+func (l *link) CreateKeyPair(ctx context.Context, o service.Owner, k service.KeyPair) error {
+	return l.make(ctx, o, Key{service.KindKeyPair, k.Name}, k)
+}
+
+// CreateFloatingIP as Neutron does it: the port's network must be behind a router that
+// leads to the external network.
+func (l *link) CreateFloatingIP(ctx context.Context, o service.Owner, s service.FloatingIPSpec) error {
+	l.w.mu.Lock()
+	r, _ := l.w.objects[Key{service.KindRouter, s.Router}].(service.Router)
+	l.w.mu.Unlock()
+	if r.External != s.External || !slices.Contains(r.Networks, s.Port.Network) {
+		l.w.t.Errorf("floating IP %s of %s is made on router %+v", s.Name, s.External, r)
+	}
+	return l.make(ctx, o, Key{service.KindFloatingIP, s.Name}, s, Key{service.KindPort, s.Name}, Key{service.KindRouter, s.Router})
 }
 
 func (l *link) CreateRouter(ctx context.Context, o service.Owner, r service.Router) error {
@@ -128,12 +169,21 @@ func (l *link) CreateRouter(ctx context.Context, o service.Owner, r service.Rout
 	for _, n := range r.Networks {
 		needs = append(needs, Key{service.KindNetwork, n})
 	}
+	l.w.mu.Lock()
+	for k, spec := range l.w.objects {
+		f, ok := spec.(service.FloatingIPSpec)
+		_, there := l.w.objects[Key{service.KindPort, f.Name}]
+		if ok && there && f.Router == r.Name && (f.External != r.External || !slices.Contains(r.Networks, f.Port.Network)) {
+			l.w.t.Errorf("router %s becomes %+v while it holds %s", r.Name, r, k)
+		}
+	}
+	l.w.mu.Unlock()
 	return l.make(ctx, o, Key{service.KindRouter, r.Name}, r, needs...)
 }
 
 func (l *link) CreatePort(ctx context.Context, o service.Owner, s service.PortSpec) (service.Port, error) {
 	p := service.Port{PortSpec: s, ID: "id-" + s.Name, Link: "v-" + s.Name, Netns: s.Device}
-	return p, l.make(ctx, o, Key{service.KindPort, s.Name}, s, Key{service.KindNetwork, s.Network})
+	return p, l.make(ctx, o, Key{service.KindPort, s.Name}, s, portAfter(s)...)
 }
 
 func portKeys(ports []service.Port) []Key {
@@ -148,7 +198,11 @@ func (l *link) CreateServer(ctx context.Context, o service.Owner, s service.Serv
 	if len(s.Ports) == 0 {
 		l.w.t.Errorf("server %s has no ports", s.Name)
 	}
-	return l.make(ctx, o, Key{service.KindServer, s.Name}, s, portKeys(s.Ports)...)
+	needs := portKeys(s.Ports)
+	if s.KeyPair != "" {
+		needs = append(needs, Key{service.KindKeyPair, s.KeyPair})
+	}
+	return l.make(ctx, o, Key{service.KindServer, s.Name}, s, needs...)
 }
 
 func (l *link) CreateFunction(ctx context.Context, o service.Owner, s service.FunctionSpec) error {
@@ -168,10 +222,18 @@ func (l *link) Delete(ctx context.Context, o service.Owner, kind service.Kind, n
 				l.w.t.Errorf("port %s is deleted while it is attached", name)
 			}
 		}
-		delete(l.w.objects, k)
-		delete(l.w.half, k)
+		l.w.lose(k)
 		return nil
 	})
+}
+
+// lose removes an object. A port's floating IP stays, and leads nowhere.
+func (w *world) lose(k Key) {
+	if f := (Key{service.KindFloatingIP, k.Name}); k.Kind == service.KindPort && w.objects[f] != nil {
+		w.half[f] = true
+	}
+	delete(w.objects, k)
+	delete(w.half, k)
 }
 
 func dependsOn(spec any, k Key) bool {
@@ -179,7 +241,14 @@ func dependsOn(spec any, k Key) bool {
 	case service.Router:
 		return k.Kind == service.KindNetwork && slices.Contains(s.Networks, k.Name)
 	case service.PortSpec:
-		return k == Key{service.KindNetwork, s.Network}
+		return slices.Contains(portAfter(s), k)
+	case rules:
+		if k == (Key{service.KindSecurityGroup, s.Name}) {
+			return true
+		}
+		return k.Kind == service.KindSecurityGroup && slices.ContainsFunc(s.Rules, func(r service.SecurityRule) bool { return r.RemoteGroup == k.Name })
+	case service.FloatingIPSpec:
+		return k == Key{service.KindRouter, s.Router}
 	case service.ServerSpec:
 		return slices.Contains(portKeys(s.Ports), k)
 	case service.FunctionSpec:
@@ -188,15 +257,27 @@ func dependsOn(spec any, k Key) bool {
 	return false
 }
 
-func (l *link) Observe(ctx context.Context, o service.Owner) (service.Observation, error) {
+// Observe reports what is looked for only when it is.
+func (l *link) Observe(ctx context.Context, o service.Owner, also ...service.Kind) (service.Observation, error) {
 	var obs service.Observation
 	err := l.call(ctx, "observe", func() error {
 		for k := range l.w.objects {
 			if l.w.owners[k] != o {
 				continue
 			}
+			kind := k.Kind
+			if kind == service.KindSecurityRules {
+				kind = service.KindSecurityGroup
+			}
+			asked := kind != service.KindSecurityGroup && kind != service.KindKeyPair && kind != service.KindFloatingIP
+			if !asked && !slices.Contains(also, kind) {
+				continue
+			}
 			status := service.StatusActive
-			if l.w.half[k] {
+			switch {
+			case l.w.half[k] && k.Kind == service.KindFloatingIP:
+				status = service.StatusChanged
+			case l.w.half[k]:
 				status = service.StatusError
 			}
 			obs.Objects = append(obs.Objects, service.Object{Kind: k.Kind, Name: k.Name, Status: status})
@@ -401,6 +482,14 @@ func (w *world) is(services ...*service.Service) string {
 				want[o.Key] = *o.Network
 			case o.Router != nil:
 				want[o.Key] = *o.Router
+			case o.SecurityGroup != nil:
+				want[o.Key] = *o.SecurityGroup
+			case o.SecurityRules != nil:
+				want[o.Key] = rules(*o.SecurityRules)
+			case o.KeyPair != nil:
+				want[o.Key] = *o.KeyPair
+			case o.FloatingIP != nil:
+				want[o.Key] = *o.FloatingIP
 			case o.Port != nil:
 				want[o.Key] = *o.Port
 				ports++
@@ -417,6 +506,12 @@ func (w *world) is(services ...*service.Service) string {
 	for k, v := range want {
 		got := w.objects[k]
 		switch g := got.(type) { // ports are filled in when they are made
+		case service.FloatingIPSpec:
+			if g.Port.Name != k.Name || g.Port.PortSpec.IP != w.objects[Key{service.KindPort, k.Name}].(service.PortSpec).IP {
+				return fmt.Sprintf("%s leads to %+v", k, g.Port)
+			}
+			g.Port = service.Port{}
+			got = g
 		case service.ServerSpec:
 			g.Ports = nil
 			got = g
@@ -431,6 +526,9 @@ func (w *world) is(services ...*service.Service) string {
 	for k := range w.objects {
 		if _, ok := want[k]; !ok {
 			return fmt.Sprintf("%s is left behind", k)
+		}
+		if w.half[k] && k.Kind == service.KindFloatingIP {
+			return fmt.Sprintf("%s leads nowhere", k)
 		}
 	}
 	for p := range w.attached {

@@ -1,6 +1,7 @@
 package orch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -18,6 +19,8 @@ type inventory struct {
 	// networks are the numbers of networks that services made, by their ids in the
 	// cloud: those on which a service has a port.
 	networks map[string]uint32
+	// groups are the numbers of security groups that services made, by their ids.
+	groups map[string]uint32
 	// services are ids of ports that belong to services.
 	services map[string]bool
 }
@@ -77,8 +80,8 @@ func (o *Orchestrator) beginInventory() error {
 
 // numberInventory gives numbers to what has none.
 func (o *Orchestrator) numberInventory(ctx context.Context, inv service.Inventory) (*inventory, error) {
-	next := &inventory{Inventory: inv, networks: map[string]uint32{}, services: map[string]bool{}}
-	owned, err := o.ownedPorts(ctx)
+	next := &inventory{Inventory: inv, networks: map[string]uint32{}, groups: map[string]uint32{}, services: map[string]bool{}}
+	owned, groups, err := o.owned(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +94,16 @@ func (o *Orchestrator) numberInventory(ctx context.Context, inv service.Inventor
 				next.networks[p.NetworkID] = n.get(networkNumber, own.owner, own.port.Network)
 			}
 		}
+		for _, g := range inv.Groups {
+			if own, ok := groups[g.Name]; ok {
+				next.groups[g.Name] = n.get(groupNumber, own.owner, own.name)
+			}
+		}
 		for _, w := range inventoryNames(inv) {
-			if w.class == portNumber && next.services[w.name] || w.class == networkNumber && next.networks[w.name] != 0 {
+			switch {
+			case w.class == portNumber && next.services[w.name]:
+				continue
+			case w.class == networkNumber && next.networks[w.name] != 0, w.class == groupNumber && next.groups[w.name] != 0:
 				continue
 			}
 			if !n.give(w.class, service.InventoryOwner, w.name) {
@@ -113,28 +124,42 @@ type ownedPort struct {
 	port  service.Port
 }
 
-// ownedPorts finds all ports of services, also of those that are being made, by
-// their ids in the cloud.
-func (o *Orchestrator) ownedPorts(ctx context.Context) (map[string]ownedPort, error) {
+// ownedGroup is a security group that a service made.
+type ownedGroup struct {
+	owner service.Owner
+	name  string
+}
+
+// owned finds all ports and security groups of services, also of those that are being
+// made, by their ids in the cloud.
+func (o *Orchestrator) owned(ctx context.Context) (map[string]ownedPort, map[string]ownedGroup, error) {
 	kvs, err := o.store.List(ctx, objectsPrefix)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := map[string]ownedPort{}
+	ports, groups := map[string]ownedPort{}, map[string]ownedGroup{}
 	for _, kv := range kvs {
 		f := strings.SplitN(strings.TrimPrefix(kv.Key, objectsPrefix), "/", 4)
-		if len(f) != 4 || service.Kind(f[2]) != service.KindPort {
+		if len(f) != 4 {
+			continue
+		}
+		kind := service.Kind(f[2])
+		if kind != service.KindPort && kind != service.KindSecurityGroup {
 			continue
 		}
 		rec, err := decodeRecord(kv)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		owner := service.Owner{Project: f[0], Service: f[1]}
 		if rec.Port != nil && rec.Port.ID != "" {
-			out[rec.Port.ID] = ownedPort{service.Owner{Project: f[0], Service: f[1]}, *rec.Port}
+			ports[rec.Port.ID] = ownedPort{owner, *rec.Port}
+		}
+		if rec.ID != "" {
+			groups[rec.ID] = ownedGroup{owner, rec.Key.Name}
 		}
 	}
-	return out, nil
+	return ports, groups, nil
 }
 
 // inventoryNames lists what has a number of its own, in order.
@@ -214,14 +239,26 @@ func (v *inventory) extend(cfg *service.SwitchConfig) {
 		}
 		cfg.Networks = append(cfg.Networks, out)
 	}
+	// A service's group is that of the service, also in the rules of others and on
+	// their ports, as long as the switch carries the service.
+	there := map[uint32]bool{}
+	for _, g := range cfg.Groups {
+		there[g.Number] = true
+	}
+	group := func(id string) uint32 {
+		if n := v.groups[id]; n == 0 || there[n] {
+			return cmp.Or(n, number(groupNumber, id))
+		}
+		return 0
+	}
 	for _, g := range v.Groups {
-		if g.Number = number(groupNumber, g.Name); g.Number == 0 {
+		if g.Number = group(g.Name); g.Number == 0 || v.groups[g.Name] != 0 {
 			continue
 		}
 		g.Rules = slices.Clone(g.Rules)
 		for i := range g.Rules {
 			if id := g.Rules[i].RemoteGroup; id != "" {
-				g.Rules[i].Remote = number(groupNumber, id)
+				g.Rules[i].Remote = group(id)
 			}
 		}
 		g.Rules = slices.DeleteFunc(g.Rules, func(r service.SwitchGroupRule) bool { return r.RemoteGroup != "" && r.Remote == 0 })
@@ -237,7 +274,7 @@ func (v *inventory) extend(cfg *service.SwitchConfig) {
 		out := p.SwitchPort
 		out.Number, out.Network, out.Groups = number(portNumber, p.Port.Name), networks[p.NetworkID], nil
 		for _, id := range p.GroupIDs {
-			if n := number(groupNumber, id); n != 0 {
+			if n := group(id); n != 0 {
 				out.Groups = append(out.Groups, n)
 			}
 		}

@@ -122,7 +122,7 @@ func (j *job) finish(ctx context.Context, rec, previous *ServiceRecord) error {
 
 // toward plans and runs the steps to a recorded service (nil: to nothing).
 func (j *job) toward(ctx context.Context, rec *ServiceRecord, trust bool) error {
-	current, err := j.o.current(ctx, j.owner, trust)
+	current, err := j.o.current(ctx, j.owner, rec.service(), trust)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (j *job) verify(ctx context.Context, d desired) error {
 	if err != nil {
 		return err
 	}
-	seen, err := j.o.cloud.Observe(ctx, j.owner)
+	seen, err := j.o.cloud.Observe(ctx, j.owner, optional(nil, d.Service)...)
 	if err != nil {
 		return fmt.Errorf("service %s: observe: %w", j.owner, err)
 	}
@@ -225,7 +225,7 @@ func (j *job) recorded(ctx context.Context, s Step, old Record) error {
 	} else {
 		// What it depended on, it depends on until it is done: also when it was left half
 		// made and is created on top of that.
-		rec = Record{Key: s.Key, State: StateMaking, Digest: s.want.digest, Shape: s.want.shape, After: union(s.want.After, old.After)}
+		rec = Record{Key: s.Key, State: StateMaking, Digest: s.want.digest, Shape: s.want.shape, After: union(s.want.After, old.After), ID: old.ID}
 	}
 	if err := putJSON(ctx, j.o.store, key, rec); err != nil {
 		return err
@@ -236,11 +236,10 @@ func (j *job) recorded(ctx context.Context, s Step, old Record) error {
 		}
 		return j.o.store.Delete(ctx, key)
 	}
-	port, err := j.create(ctx, s.want)
-	if err != nil {
+	if err := j.create(ctx, s.want, &rec); err != nil {
 		return err
 	}
-	rec.State, rec.Port, rec.After = StateMade, port, s.want.After
+	rec.State, rec.After = StateMade, s.want.After
 	return putJSON(ctx, j.o.store, key, rec)
 }
 
@@ -258,39 +257,65 @@ func union(a, b []Key) []Key {
 	return out
 }
 
-// create makes or updates an object. Of ports it returns the result.
-func (j *job) create(ctx context.Context, w *wanted) (*service.Port, error) {
-	o := j.o
+// create makes or updates an object. What the cloud says of it goes to its record.
+func (j *job) create(ctx context.Context, w *wanted, rec *Record) error {
+	cloud := j.o.cloud
 	switch {
 	case w.Network != nil:
-		return nil, o.cloud.CreateNetwork(ctx, j.owner, *w.Network)
+		return cloud.CreateNetwork(ctx, j.owner, *w.Network)
+	case w.SecurityGroup != nil:
+		id, err := cloud.CreateSecurityGroup(ctx, j.owner, *w.SecurityGroup)
+		rec.ID = id
+		return err
+	case w.SecurityRules != nil:
+		return cloud.CreateSecurityRules(ctx, j.owner, *w.SecurityRules)
+	case w.KeyPair != nil:
+		return cloud.CreateKeyPair(ctx, j.owner, *w.KeyPair)
 	case w.Router != nil:
-		return nil, o.cloud.CreateRouter(ctx, j.owner, *w.Router)
+		return cloud.CreateRouter(ctx, j.owner, *w.Router)
 	case w.Port != nil:
-		p, err := o.cloud.CreatePort(ctx, j.owner, *w.Port)
+		p, err := cloud.CreatePort(ctx, j.owner, *w.Port)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		j.mu.Lock()
 		j.ports[p.Name] = p
 		j.mu.Unlock()
-		return &p, nil
+		rec.Port = &p
+		return nil
+	case w.FloatingIP != nil:
+		ports, err := j.portsThere(w.PortNames)
+		if err != nil {
+			return err
+		}
+		spec := *w.FloatingIP
+		spec.Port = ports[0]
+		return cloud.CreateFloatingIP(ctx, j.owner, spec)
 	case w.Server != nil:
 		spec := *w.Server
 		spec.Ports = j.portList(w.PortNames)
-		return nil, o.cloud.CreateServer(ctx, j.owner, spec)
+		return cloud.CreateServer(ctx, j.owner, spec)
 	case w.Function != nil:
 		spec := *w.Function
 		spec.Ports = j.portList(w.PortNames)
-		return nil, o.cloud.CreateFunction(ctx, j.owner, spec)
+		return cloud.CreateFunction(ctx, j.owner, spec)
 	case w.Part != nil:
-		return nil, j.deploy(ctx, w.Part)
+		return j.deploy(ctx, w.Part)
 	}
-	ports := j.portList([]string{w.Key.Name})
-	if len(ports) == 0 {
-		return nil, fmt.Errorf("port %q vanished", w.Key.Name)
+	ports, err := j.portsThere([]string{w.Key.Name})
+	if err != nil {
+		return err
 	}
-	return nil, o.node.Attach(ctx, j.owner, w.Number, ports[0])
+	return j.o.node.Attach(ctx, j.owner, w.Number, ports[0])
+}
+
+// portsThere is portList for ports without which nothing can be done.
+func (j *job) portsThere(names []string) ([]service.Port, error) {
+	ports := j.portList(names)
+	if len(ports) < len(names) {
+		return nil, fmt.Errorf("port %q vanished", names[0])
+	}
+	return ports, nil
 }
 
 func (j *job) portList(names []string) []service.Port {

@@ -1,6 +1,7 @@
 package orch
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -44,7 +45,10 @@ func compareKeys(a, b Key) int {
 }
 
 func kindRank(k service.Kind) int {
-	return slices.Index([]service.Kind{service.KindNetwork, service.KindRouter, service.KindPort, kindAttachment, service.KindServer, service.KindFunction, kindPart}, k)
+	return slices.Index([]service.Kind{
+		service.KindNetwork, service.KindSecurityGroup, service.KindSecurityRules, service.KindKeyPair, service.KindRouter, service.KindPort,
+		kindAttachment, service.KindFloatingIP, service.KindServer, service.KindFunction, kindPart,
+	}, k)
 }
 
 // wanted is one object that a service needs. Exactly one of the pointers is set,
@@ -58,7 +62,12 @@ type wanted struct {
 	Function *service.FunctionSpec `json:",omitempty"` // likewise
 	Part     *part                 `json:",omitempty"`
 
-	PortNames []string `json:",omitempty"` // of servers and functions, in order
+	SecurityGroup *service.SecurityGroup  `json:",omitempty"`
+	SecurityRules *service.SecurityGroup  `json:",omitempty"` // the group with them
+	KeyPair       *service.KeyPair        `json:",omitempty"`
+	FloatingIP    *service.FloatingIPSpec `json:",omitempty"` // Port is filled in when it exists
+
+	PortNames []string `json:",omitempty"` // of servers, functions and floating IPs, in order
 	Number    uint32   `json:",omitempty"` // of attachments
 	After     []Key    `json:"-"`          // what must exist before
 
@@ -119,36 +128,43 @@ func (d desired) objects() ([]*wanted, error) {
 		}
 		out = append(out, w)
 	}
+	out = append(out, d.securityGroups()...)
+	out = append(out, d.keyPairs()...)
 	var attachments []Key
-	addPorts := func(device string, kind service.Kind, list []service.Attachment) ([]string, []Key) {
+	addPorts := func(device string, kind service.Kind, groups []string, list []service.Attachment) ([]string, []Key) {
 		var names []string
 		var keys []Key
 		for _, a := range list {
 			spec := d.port(device, kind, a.Network)
+			spec.SecurityGroups, spec.AllowedAddresses = securityOf(groups, a)
 			key, attach := Key{service.KindPort, spec.Name}, Key{kindAttachment, spec.Name}
 			out = append(out,
-				&wanted{Key: key, Port: &spec, After: []Key{{service.KindNetwork, a.Network}}, shape: fmt.Sprint(spec.Network, spec.MAC, spec.IP)},
+				&wanted{Key: key, Port: &spec, After: portAfter(spec), shape: fmt.Sprint(spec.Network, spec.MAC, spec.IP)},
 				&wanted{Key: attach, Number: d.Numbers.get(portNumber, s.Owner(), spec.Name), After: []Key{key}})
 			names = append(names, spec.Name)
 			keys = append(keys, key)
 			attachments = append(attachments, attach)
+			if a.FloatingIP != "" {
+				out = append(out, d.floatingIP(spec.Name, a))
+			}
 		}
 		return names, keys
 	}
 	for i := range s.Servers {
 		v := &s.Servers[i]
 		for _, name := range v.Instances() {
-			names, keys := addPorts(name, service.KindServer, v.Networks)
-			out = append(out, &wanted{
-				Key:       Key{service.KindServer, name},
-				Server:    &service.ServerSpec{Name: name, Image: v.Image, Flavor: v.Flavor, Port: v.Port, Command: v.Command},
-				PortNames: names, After: keys,
-			})
+			names, keys := addPorts(name, service.KindServer, v.SecurityGroups, v.Networks)
+			spec := &service.ServerSpec{Name: name, Image: v.Image, Flavor: v.Flavor, Port: v.Port, Command: v.Command, Key: v.Key}
+			if s.KeyPair(v.Key) != nil {
+				spec.Key, spec.KeyPair = "", v.Key
+				keys = append(keys, Key{service.KindKeyPair, v.Key})
+			}
+			out = append(out, &wanted{Key: Key{service.KindServer, name}, Server: spec, PortNames: names, After: keys})
 		}
 	}
 	for i := range s.Functions {
 		f := &s.Functions[i]
-		names, keys := addPorts(f.Name, service.KindFunction, f.Networks)
+		names, keys := addPorts(f.Name, service.KindFunction, f.SecurityGroups, f.Networks)
 		spec := d.function(f)
 		out = append(out, &wanted{
 			Key: Key{service.KindFunction, f.Name}, Function: &spec, PortNames: names, After: keys,
@@ -201,6 +217,26 @@ func (d desired) port(device string, kind service.Kind, network string) service.
 		spec.Gateway = n.Gateway
 	}
 	return spec
+}
+
+// securityOf gives the security groups of a port, sorted by name, and the addresses
+// that it may send from beside its own; groups are those of its instance.
+func securityOf(groups []string, a service.Attachment) ([]string, []netip.Prefix) {
+	if len(a.SecurityGroups) > 0 {
+		groups = a.SecurityGroups
+	}
+	groups, allowed := slices.Clone(groups), slices.Clone(a.AllowedAddresses)
+	slices.Sort(groups)
+	slices.SortFunc(allowed, func(a, b netip.Prefix) int { return cmp.Or(a.Addr().Compare(b.Addr()), a.Bits()-b.Bits()) })
+	return groups, slices.Compact(allowed)
+}
+
+func portAfter(spec service.PortSpec) []Key {
+	after := []Key{{service.KindNetwork, spec.Network}}
+	for _, g := range spec.SecurityGroups {
+		after = append(after, Key{service.KindSecurityGroup, g})
+	}
+	return after
 }
 
 // nameServers are the DNS functions that members of a network reach: those on
@@ -366,15 +402,12 @@ func (d desired) part() (*part, error) {
 		for _, a := range list {
 			name := service.PortName(device, a.Network)
 			pp := partPort{Name: name, Number: d.Numbers.get(portNumber, owner, name), Network: d.Numbers.get(networkNumber, owner, a.Network)}
-			names := groups
-			if len(a.SecurityGroups) > 0 {
-				names = a.SecurityGroups
-			}
+			names, allowed := securityOf(groups, a)
 			for _, g := range names {
 				pp.Groups = append(pp.Groups, d.Numbers.get(groupNumber, owner, g))
 			}
 			slices.Sort(pp.Groups)
-			for _, ip := range a.AllowedAddresses {
+			for _, ip := range allowed {
 				pp.Pairs = append(pp.Pairs, service.AddressPair{IP: ip})
 			}
 			p.Ports = append(p.Ports, pp)

@@ -48,6 +48,7 @@ type Record struct {
 	Shape  string // of what cannot be changed in place
 	After  []Key  // what it depends on
 	Port   *service.Port
+	ID     string `json:",omitempty"` // of a security group, in the cloud
 }
 
 // Current is what there is: the records of the controller and, when the cloud
@@ -136,13 +137,15 @@ func (p *planner) decide() {
 		case !p.exists(k):
 			v.make, v.reason = Create, "new"
 		case !recorded:
-			v.make, v.remove, v.reason = Create, true, "found, but not known"
+			v.make, v.remove, v.reason = Create, !completed(k.Kind), "found, but not known"
 		case r.Shape != w.shape || r.State == StateDeleting:
-			v.make, v.remove, v.reason = Create, true, "changed"
+			v.make, v.remove, v.reason = Create, !completed(k.Kind), "changed"
 		case r.State != StateMade:
 			v.make, v.reason = Create, "was not finished"
 		case seen && p.status[k] == "":
 			v.make, v.reason = Create, "is gone"
+		case seen && p.status[k] == service.StatusChanged:
+			v.make, v.reason = Update, "is not as it was made"
 		case seen && p.status[k] != service.StatusActive:
 			v.make, v.reason = Create, fmt.Sprintf("is %s", p.status[k])
 		case r.Digest != w.digest:
@@ -154,9 +157,9 @@ func (p *planner) decide() {
 }
 
 // spread carries replacements on to what depends on the replaced object: a port
-// does not outlive its network, a server not its port. The switch is updated
-// instead, since it can follow any change. Kinds are sorted by dependency, so
-// one pass does it.
+// does not outlive its network, a server not its port. What can follow the change is
+// updated instead, above all the switch. Kinds are sorted by dependency, so one pass
+// does it.
 func (p *planner) spread() {
 	for _, k := range p.keys {
 		v := p.verdicts[k]
@@ -165,10 +168,13 @@ func (p *planner) spread() {
 			if d == nil || d.make != Create || !p.exists(k) || p.want[k] == nil {
 				continue
 			}
-			if k.Kind == kindPart {
+			switch bondOf(k.Kind, dep.Kind, d.remove) {
+			case updated:
 				if v.make == "" {
 					v.make, v.reason = Update, fmt.Sprintf("%s is new", dep)
 				}
+				continue
+			case unmoved:
 				continue
 			}
 			if k.Kind == service.KindRouter && !d.remove && !p.known(dep) {
@@ -309,12 +315,20 @@ func (p *planner) link(s *Step, steps map[string]*Step, early map[string]bool) {
 				}
 			}
 		}
+		if s.Key.Kind == service.KindRouter {
+			// It lets go of an external network, or of one of its own, when no floating IP
+			// is held by it any more.
+			for _, k := range p.keys {
+				if k.Kind == service.KindFloatingIP && (!p.known(k) || slices.Contains(p.current.Records[k].After, s.Key)) {
+					wait(Delete, k)
+				}
+			}
+		}
 	case Delete:
 		for _, k := range p.keys { // what depends on it goes first
 			if slices.Contains(p.current.Records[k].After, s.Key) {
 				wait(Delete, k)
-				if k.Kind == service.KindRouter || k.Kind == service.KindFunction {
-					// It lets go of what is deleted, by being changed or finished.
+				if slices.Contains(letsGo, k.Kind) {
 					wait(Update, k)
 					if steps[stepID(Delete, k)] == nil {
 						wait(Create, k)
@@ -322,28 +336,17 @@ func (p *planner) link(s *Step, steps map[string]*Step, early map[string]bool) {
 				}
 			}
 		}
-		if s.Key.Kind == service.KindNetwork || s.Key.Kind == service.KindPort {
-			p.waitForMembers(s.Key, wait)
+		// Of observed objects that have no record, the kind alone tells what goes first.
+		for _, k := range p.keys {
+			if !p.known(k) && slices.Contains(members[s.Key.Kind], k.Kind) {
+				wait(Delete, k)
+			}
 		}
 	}
 	for id := range after {
 		s.After = append(s.After, id)
 	}
 	slices.Sort(s.After)
-}
-
-// waitForMembers orders deletions of observed objects that have no record, by
-// their kind alone.
-func (p *planner) waitForMembers(k Key, wait func(Action, Key)) {
-	for _, o := range p.keys {
-		if p.known(o) {
-			continue
-		}
-		device := o.Kind == service.KindServer || o.Kind == service.KindFunction
-		if device || k.Kind == service.KindNetwork && (o.Kind == service.KindPort || o.Kind == service.KindRouter) {
-			wait(Delete, o)
-		}
-	}
 }
 
 // order sorts steps topologically, smaller keys first. A cycle is a mistake of

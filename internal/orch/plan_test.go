@@ -83,14 +83,7 @@ func TestPlan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var b strings.Builder
-			for _, s := range steps {
-				fmt.Fprintf(&b, "%s (%s)\n", s.ID, s.Reason)
-				for _, a := range s.After {
-					fmt.Fprintf(&b, "    after %s\n", a)
-				}
-			}
-			golden(t, "testdata/plans.txtar", tc.name, b.String())
+			golden(t, "testdata/plans.txtar", tc.name, render(steps))
 		})
 	}
 }
@@ -120,6 +113,18 @@ func TestPlanFinishesRouterFirst(t *testing.T) {
 	if !slices.ContainsFunc(steps, func(s Step) bool { return s.ID == "delete network third" }) {
 		t.Errorf("the network stays: %v", steps)
 	}
+}
+
+// render writes a plan with what each step waits for.
+func render(steps []Step) string {
+	var b strings.Builder
+	for _, s := range steps {
+		fmt.Fprintf(&b, "%s (%s)\n", s.ID, s.Reason)
+		for _, a := range s.After {
+			fmt.Fprintf(&b, "    after %s\n", a)
+		}
+	}
+	return b.String()
 }
 
 // golden compares one part of a txtar file, or rewrites it.

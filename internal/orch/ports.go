@@ -21,27 +21,43 @@ import (
 // and name exists as asked, it is completed if it was left half made, and
 // returned; when it exists differently it is changed. The planner deletes first
 // what cannot be changed: it repeats a create only with another DHCP, DNS or MTU
-// of a network, other networks of a router, another gateway, DNS or MTU of a
-// port, another configuration of a function. Delete calls succeed when
+// of a network, other networks of a router and another external one, another
+// gateway, DNS, MTU or other security of a port, another configuration of a function,
+// other rules of a security group, another port of a floating IP. Delete calls succeed when
 // nothing is there, and remove half-made objects. A call that fails or is killed
 // midway leaves only what Observe reports and Delete removes. Calls on different
 // objects may run at the same time; the planner never starts a call before those
 // that it depends on have returned.
 type Cloud interface {
+	// Lacks tells what of a service the cloud does not have. It asks nobody.
+	Lacks(*service.Service) []service.Problem
 	CreateNetwork(context.Context, service.Owner, service.Network) error
+	// CreateSecurityGroup makes a group without the service's rules, and returns its id.
+	CreateSecurityGroup(context.Context, service.Owner, service.SecurityGroup) (id string, err error)
+	// CreateSecurityRules gives a group exactly its rules. The group exists, and those
+	// that its rules name. They go with the group: Delete of them may leave that to it.
+	CreateSecurityRules(context.Context, service.Owner, service.SecurityGroup) error
+	CreateKeyPair(context.Context, service.Owner, service.KeyPair) error
 	// CreateRouter's networks exist.
 	CreateRouter(context.Context, service.Owner, service.Router) error
 	// CreatePort makes the port and its link; the instance comes later. Its
-	// network exists.
+	// network and security groups exist.
 	CreatePort(context.Context, service.Owner, service.PortSpec) (service.Port, error)
+	// CreateFloatingIP takes an address of an external network and leads it to a port.
+	// The port exists, and the router that leads outside; the address stays when
+	// another port is made in the place of the port.
+	CreateFloatingIP(context.Context, service.Owner, service.FloatingIPSpec) error
 	// CreateServer and CreateFunction start an instance on ports that exist.
 	CreateServer(context.Context, service.Owner, service.ServerSpec) error
 	// CreateFunction also applies a changed configuration to a running function.
 	CreateFunction(context.Context, service.Owner, service.FunctionSpec) error
-	// Delete removes an object of kind network, router, port, server or function.
+	// Delete removes an object of any of the kinds above.
 	Delete(ctx context.Context, owner service.Owner, kind service.Kind, name string) error
-	// Observe reports what exists of the service, including half-made objects.
-	Observe(context.Context, service.Owner) (service.Observation, error)
+	// Observe reports what exists of the service, including half-made objects; what is
+	// there but has become another than it was made is StatusChanged. Security groups
+	// with their rules, keypairs and floating IPs need be looked for only when their kinds
+	// (that of groups for both) are given: most services have none.
+	Observe(ctx context.Context, owner service.Owner, also ...service.Kind) (service.Observation, error)
 }
 
 // Node attaches ports to the switch of the node that they are on. Both calls are

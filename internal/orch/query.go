@@ -33,7 +33,7 @@ func (o *Orchestrator) Get(ctx context.Context, owner service.Owner) (*ServiceSt
 	if err != nil {
 		return nil, err
 	}
-	seen, err := o.cloud.Observe(ctx, owner)
+	seen, err := o.cloud.Observe(ctx, owner, optional(records, nil)...)
 	if err != nil {
 		return nil, fmt.Errorf("service %s: observe: %w", owner, err)
 	}

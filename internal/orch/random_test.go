@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,8 +27,44 @@ func randomService(r *rand.Rand) string {
 		fmt.Fprintf(&b, "  - {name: %s, subnet: 10.%d.0.0/%d, mtu: %d}\n", name, i, 24+r.Intn(2), 1400+r.Intn(2))
 	}
 	pick := func() string { return nets[r.Intn(len(nets))] }
+	outside := map[string]bool{} // networks behind a router that leads there
 	if r.Intn(3) > 0 {
-		fmt.Fprintf(&b, "routers: [{name: r, networks: [%s]}]\n", strings.Join(nets[:1+r.Intn(len(nets))], ", "))
+		on := nets[:1+r.Intn(len(nets))]
+		external := []string{"", ", external: e0", ", external: e1"}[r.Intn(3)]
+		fmt.Fprintf(&b, "routers: [{name: r%d, networks: [%s]%s}]\n", r.Intn(5)/4, strings.Join(on, ", "), external)
+		for _, n := range on {
+			outside[n] = external != ""
+		}
+	}
+	var groups []string
+	for i := range 3 {
+		if r.Intn(2) == 0 {
+			groups = append(groups, fmt.Sprintf("g%d", i))
+		}
+	}
+	for i, g := range groups { // a rule names any of them, in a circle or not
+		if i == 0 {
+			b.WriteString("security_groups:\n")
+		}
+		fmt.Fprintf(&b, "  - {name: %s, rules: [{direction: ingress, protocol: tcp, ports: %d}", g, 80+r.Intn(2))
+		if r.Intn(2) == 0 {
+			fmt.Fprintf(&b, ", {direction: ingress, remote_group: %s}", groups[r.Intn(len(groups))])
+		}
+		b.WriteString("]}\n")
+	}
+	key := r.Intn(3)
+	if key > 0 {
+		fmt.Fprintf(&b, "keypairs: [{name: k, public_key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f v%d}]\n", key)
+	}
+	attachment := func(network string) string {
+		fields := "network: " + network
+		if len(groups) > 0 && r.Intn(2) == 0 {
+			fields += ", security_groups: [" + groups[r.Intn(len(groups))] + "]"
+		}
+		if outside[network] && r.Intn(2) == 0 {
+			fields += ", floating_ip: true"
+		}
+		return "{" + fields + "}"
 	}
 	var servers []string
 	for i := range 3 {
@@ -43,11 +80,11 @@ func randomService(r *rand.Rand) string {
 			ip := fmt.Sprintf("10.%s.0.%d", nets[0][1:], 10+i)
 			fmt.Fprintf(&b, "  - {name: %s, networks: [{network: %s, ip: %s}]}\n", name, nets[0], ip)
 		} else {
-			fmt.Fprintf(&b, "  - {name: %s, count: %d, image: i%d, networks: [%s]}\n", name, 1+r.Intn(2), r.Intn(2), pick())
+			fmt.Fprintf(&b, "  - {name: %s, count: %d, image: i%d, key: k, networks: [%s]}\n", name, 1+r.Intn(2), r.Intn(2), attachment(pick()))
 		}
 	}
 	b.WriteString("functions:\n")
-	fmt.Fprintf(&b, "  - {name: fw, kind: firewall, networks: [%s], config: {policy: %s}}\n", pick(), []string{"drop", "accept"}[r.Intn(2)])
+	fmt.Fprintf(&b, "  - {name: fw, kind: firewall, networks: [%s], config: {policy: %s}}\n", attachment(pick()), []string{"drop", "accept"}[r.Intn(2)])
 	if r.Intn(2) == 0 {
 		fmt.Fprintf(&b, "  - {name: dns, kind: dns, networks: [%s]}\n", pick())
 	}
@@ -84,8 +121,9 @@ func TestRandomLife(t *testing.T) {
 			trail = append(trail, mode+"\n"+text)
 			if len(w.objects) > 0 && r.Intn(3) == 0 {
 				for k := range w.objects {
-					if k.Kind == service.KindServer || k.Kind == service.KindPort {
-						delete(w.objects, k)
+					losable := []service.Kind{service.KindServer, service.KindPort, service.KindSecurityRules, service.KindKeyPair, service.KindFloatingIP}
+					if slices.Contains(losable, k.Kind) {
+						w.lose(k)
 						trail = append(trail, "lost "+k.String()+"\n")
 						break
 					}

@@ -178,8 +178,7 @@ type Request struct {
 func (o *Orchestrator) Apply(ctx context.Context, req Request) error {
 	begun := o.now()
 	svc := req.Service
-	svc.Default()
-	if err := service.NewError(req.Source, svc.Validate()); err != nil {
+	if err := o.accept(req); err != nil {
 		return err
 	}
 	if err := o.enter(svc.Owner()); err != nil {
@@ -191,6 +190,13 @@ func (o *Orchestrator) Apply(ctx context.Context, req Request) error {
 		return err
 	}
 	return o.change(ctx, req, previous, changeOptions{begun: begun})
+}
+
+// accept checks a service by itself, and that the cloud has what it is made of.
+func (o *Orchestrator) accept(req Request) error {
+	req.Service.Default()
+	problems := req.Service.Validate()
+	return service.NewError(req.Source, append(problems, o.cloud.Lacks(req.Service)...))
 }
 
 // changeOptions are how a change differs from a plain apply.
@@ -320,8 +326,7 @@ func (o *Orchestrator) Delete(ctx context.Context, owner service.Owner) error {
 // PlanFor tells what Apply would do.
 func (o *Orchestrator) PlanFor(ctx context.Context, req Request) ([]Step, error) {
 	svc := req.Service
-	svc.Default()
-	if err := service.NewError(req.Source, svc.Validate()); err != nil {
+	if err := o.accept(req); err != nil {
 		return nil, err
 	}
 	owner := svc.Owner()
@@ -344,22 +349,22 @@ func (o *Orchestrator) PlanFor(ctx context.Context, req Request) ([]Step, error)
 	if err := o.checkFabric(ctx, d, req.Source); err != nil {
 		return nil, err
 	}
-	current, err := o.current(ctx, owner, false)
+	current, err := o.current(ctx, owner, svc, false)
 	if err != nil {
 		return nil, err
 	}
 	return Plan(d, current)
 }
 
-// current reads what there is of a service.
-func (o *Orchestrator) current(ctx context.Context, owner service.Owner, trust bool) (Current, error) {
+// current reads what there is of a service that is to become want (nil: nothing).
+func (o *Orchestrator) current(ctx context.Context, owner service.Owner, want *service.Service, trust bool) (Current, error) {
 	records, err := o.records(ctx, owner)
 	if err != nil {
 		return Current{}, err
 	}
 	c := Current{Records: records}
 	if !trust {
-		seen, err := o.cloud.Observe(ctx, owner)
+		seen, err := o.cloud.Observe(ctx, owner, optional(records, want)...)
 		if err != nil {
 			return c, fmt.Errorf("service %s: observe: %w", owner, err)
 		}

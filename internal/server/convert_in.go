@@ -58,6 +58,7 @@ func toService(m *catenav1.Service) (*service.Service, []service.Problem) {
 		{"networks", len(m.GetNetworks()), service.MaxNetworks}, {"routers", len(m.GetRouters()), service.MaxNetworks},
 		{"servers", len(m.GetServers()), service.MaxInstances}, {"functions", len(m.GetFunctions()), service.MaxInstances},
 		{"security groups", len(m.GetSecurityGroups()), service.MaxGroups},
+		{"keypairs", len(m.GetKeypairs()), service.MaxKeyPairs},
 		{"chains", len(m.GetChains()), service.MaxChains}, {"rules", len(m.GetRules()), service.MaxRules},
 	} {
 		if l.n > l.limit {
@@ -76,7 +77,7 @@ func toService(m *catenav1.Service) (*service.Service, []service.Problem) {
 		})
 	}
 	for _, v := range m.GetRouters() {
-		s.Routers = append(s.Routers, service.Router{Name: v.GetName(), Networks: v.GetNetworks()})
+		s.Routers = append(s.Routers, service.Router{Name: v.GetName(), Networks: v.GetNetworks(), External: v.GetExternal()})
 	}
 	for i, v := range m.GetServers() {
 		count := int(v.GetCount())
@@ -86,7 +87,7 @@ func toService(m *catenav1.Service) (*service.Service, []service.Problem) {
 		s.Servers = append(s.Servers, service.Server{
 			Name: v.GetName(), Image: v.GetImage(), Flavor: v.GetFlavor(), Count: count,
 			Networks: r.attachments(fmt.Sprintf("servers[%d].networks", i), v.GetNetworks()),
-			Port:     int(v.GetPort()), Command: v.GetCommand(), SecurityGroups: v.GetSecurityGroups(),
+			Port:     int(v.GetPort()), Command: v.GetCommand(), SecurityGroups: v.GetSecurityGroups(), Key: v.GetKey(),
 		})
 	}
 	for i, f := range m.GetFunctions() {
@@ -94,6 +95,9 @@ func toService(m *catenav1.Service) (*service.Service, []service.Problem) {
 	}
 	for i, g := range m.GetSecurityGroups() {
 		s.SecurityGroups = append(s.SecurityGroups, r.securityGroup(fmt.Sprintf("security_groups[%d]", i), g))
+	}
+	for _, k := range m.GetKeypairs() {
+		s.KeyPairs = append(s.KeyPairs, service.KeyPair{Name: k.GetName(), PublicKey: k.GetPublicKey()})
 	}
 	for i, c := range m.GetChains() {
 		s.Chains = append(s.Chains, r.chain(fmt.Sprintf("chains[%d]", i), c))
@@ -105,7 +109,7 @@ func (r *reader) attachments(path string, list []*catenav1.Attachment) []service
 	var out []service.Attachment
 	for i, a := range list {
 		p := fmt.Sprintf("%s[%d]", path, i)
-		x := service.Attachment{Network: a.GetNetwork(), IP: r.addr(p+".ip", a.GetIp()), SecurityGroups: a.GetSecurityGroups()}
+		x := service.Attachment{Network: a.GetNetwork(), IP: r.addr(p+".ip", a.GetIp()), SecurityGroups: a.GetSecurityGroups(), FloatingIP: a.GetFloatingIp()}
 		for j, s := range a.GetAllowedAddresses() {
 			x.AllowedAddresses = append(x.AllowedAddresses, r.prefix(fmt.Sprintf("%s.allowed_addresses[%d]", p, j), s))
 		}

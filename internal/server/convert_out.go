@@ -37,7 +37,7 @@ func fromStatus(s service.Status) catenav1.Object_Status {
 		return catenav1.Object_BUILDING
 	case service.StatusActive:
 		return catenav1.Object_ACTIVE
-	case service.StatusError:
+	case service.StatusError, service.StatusChanged:
 		return catenav1.Object_ERROR
 	case service.StatusDeleting:
 		return catenav1.Object_DELETING
@@ -69,6 +69,10 @@ func fromState(st *orch.ServiceState) *catenav1.ServiceState {
 		switch o.Kind {
 		case service.KindServer, service.KindFunction, service.KindPort:
 			obj.Addresses = addresses[o.Name]
+		case service.KindFloatingIP:
+			if o.Address.IsValid() {
+				obj.Addresses = []string{o.Address.String()}
+			}
 		}
 		out.Objects = append(out.Objects, obj)
 	}
@@ -105,12 +109,12 @@ func fromService(s *service.Service) *catenav1.Service {
 		})
 	}
 	for _, v := range s.Routers {
-		m.Routers = append(m.Routers, &catenav1.Router{Name: v.Name, Networks: v.Networks})
+		m.Routers = append(m.Routers, &catenav1.Router{Name: v.Name, Networks: v.Networks, External: v.External})
 	}
 	for _, v := range s.Servers {
 		m.Servers = append(m.Servers, &catenav1.Server{
 			Name: v.Name, Image: v.Image, Flavor: v.Flavor, Count: int32(v.Count), Networks: fromAttachments(v.Networks),
-			Port: int32(v.Port), Command: v.Command, SecurityGroups: v.SecurityGroups,
+			Port: int32(v.Port), Command: v.Command, SecurityGroups: v.SecurityGroups, Key: v.Key,
 		})
 	}
 	for _, f := range s.Functions {
@@ -118,6 +122,9 @@ func fromService(s *service.Service) *catenav1.Service {
 	}
 	for _, g := range s.SecurityGroups {
 		m.SecurityGroups = append(m.SecurityGroups, fromSecurityGroup(g))
+	}
+	for _, k := range s.KeyPairs {
+		m.Keypairs = append(m.Keypairs, &catenav1.KeyPair{Name: k.Name, PublicKey: k.PublicKey})
 	}
 	for _, c := range s.Chains {
 		mc := &catenav1.Chain{Name: c.Name, Request: c.Request, Rules: fromRules(c.Rules), Path: int32(c.Path)}
@@ -151,7 +158,7 @@ func fromSecurityGroup(g service.SecurityGroup) *catenav1.SecurityGroup {
 func fromAttachments(list []service.Attachment) []*catenav1.Attachment {
 	var out []*catenav1.Attachment
 	for _, a := range list {
-		m := &catenav1.Attachment{Network: a.Network, Ip: text(a.IP), SecurityGroups: a.SecurityGroups}
+		m := &catenav1.Attachment{Network: a.Network, Ip: text(a.IP), SecurityGroups: a.SecurityGroups, FloatingIp: a.FloatingIP}
 		for _, x := range a.AllowedAddresses {
 			m.AllowedAddresses = append(m.AllowedAddresses, x.String())
 		}

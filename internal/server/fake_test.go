@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -27,10 +28,31 @@ func (b *backend) add(o service.Owner, kind service.Kind, name string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	obj := service.Object{Kind: kind, Name: name, Status: service.StatusActive}
+	if kind == service.KindFloatingIP {
+		obj.Address = netip.MustParseAddr("203.0.113.7")
+	}
 	if !slices.Contains(b.objects[o], obj) {
 		b.objects[o] = append(b.objects[o], obj)
 	}
 	return nil
+}
+
+func (b *backend) Lacks(*service.Service) []service.Problem { return nil }
+
+func (b *backend) CreateSecurityGroup(_ context.Context, o service.Owner, g service.SecurityGroup) (string, error) {
+	return "id", b.add(o, service.KindSecurityGroup, g.Name)
+}
+
+func (b *backend) CreateSecurityRules(_ context.Context, o service.Owner, g service.SecurityGroup) error {
+	return b.add(o, service.KindSecurityRules, g.Name)
+}
+
+func (b *backend) CreateKeyPair(_ context.Context, o service.Owner, k service.KeyPair) error {
+	return b.add(o, service.KindKeyPair, k.Name)
+}
+
+func (b *backend) CreateFloatingIP(_ context.Context, o service.Owner, f service.FloatingIPSpec) error {
+	return b.add(o, service.KindFloatingIP, f.Name)
 }
 
 func (b *backend) CreateNetwork(_ context.Context, o service.Owner, n service.Network) error {
@@ -72,7 +94,7 @@ func (b *backend) Delete(_ context.Context, o service.Owner, kind service.Kind, 
 	return nil
 }
 
-func (b *backend) Observe(_ context.Context, o service.Owner) (service.Observation, error) {
+func (b *backend) Observe(_ context.Context, o service.Owner, _ ...service.Kind) (service.Observation, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return service.Observation{Objects: slices.Clone(b.objects[o])}, nil

@@ -462,7 +462,7 @@ type Object struct {
 	Name    string        `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Status  Object_Status `protobuf:"varint,3,opt,name=status,proto3,enum=catena.v1.Object_Status" json:"status,omitempty"`
 	Message string        `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
-	// Addresses with prefix length, of instances.
+	// Addresses: of instances and ports with prefix length, of floating IPs without.
 	Addresses     []string `protobuf:"bytes,5,rep,name=addresses,proto3" json:"addresses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

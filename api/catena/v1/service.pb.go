@@ -39,6 +39,7 @@ type Service struct {
 	// Rules that hold for all chains of the service.
 	Rules          []*Rule          `protobuf:"bytes,8,rep,name=rules,proto3" json:"rules,omitempty"`
 	SecurityGroups []*SecurityGroup `protobuf:"bytes,9,rep,name=security_groups,json=securityGroups,proto3" json:"security_groups,omitempty"`
+	Keypairs       []*KeyPair       `protobuf:"bytes,10,rep,name=keypairs,proto3" json:"keypairs,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -136,6 +137,67 @@ func (x *Service) GetSecurityGroups() []*SecurityGroup {
 	return nil
 }
 
+func (x *Service) GetKeypairs() []*KeyPair {
+	if x != nil {
+		return x.Keypairs
+	}
+	return nil
+}
+
+// KeyPair is a public SSH key that servers of the service are started with.
+type KeyPair struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// As in a file id_ed25519.pub.
+	PublicKey     string `protobuf:"bytes,2,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyPair) Reset() {
+	*x = KeyPair{}
+	mi := &file_catena_v1_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyPair) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyPair) ProtoMessage() {}
+
+func (x *KeyPair) ProtoReflect() protoreflect.Message {
+	mi := &file_catena_v1_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyPair.ProtoReflect.Descriptor instead.
+func (*KeyPair) Descriptor() ([]byte, []int) {
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *KeyPair) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *KeyPair) GetPublicKey() string {
+	if x != nil {
+		return x.PublicKey
+	}
+	return ""
+}
+
 // SecurityGroup says what its ports may send and receive, as in Neutron: only
 // what a rule allows, and what belongs to it. A group without egress rules lets
 // everything out.
@@ -149,7 +211,7 @@ type SecurityGroup struct {
 
 func (x *SecurityGroup) Reset() {
 	*x = SecurityGroup{}
-	mi := &file_catena_v1_service_proto_msgTypes[1]
+	mi := &file_catena_v1_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -161,7 +223,7 @@ func (x *SecurityGroup) String() string {
 func (*SecurityGroup) ProtoMessage() {}
 
 func (x *SecurityGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[1]
+	mi := &file_catena_v1_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -174,7 +236,7 @@ func (x *SecurityGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SecurityGroup.ProtoReflect.Descriptor instead.
 func (*SecurityGroup) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{1}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *SecurityGroup) GetName() string {
@@ -213,7 +275,7 @@ type SecurityGroupRule struct {
 
 func (x *SecurityGroupRule) Reset() {
 	*x = SecurityGroupRule{}
-	mi := &file_catena_v1_service_proto_msgTypes[2]
+	mi := &file_catena_v1_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -225,7 +287,7 @@ func (x *SecurityGroupRule) String() string {
 func (*SecurityGroupRule) ProtoMessage() {}
 
 func (x *SecurityGroupRule) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[2]
+	mi := &file_catena_v1_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -238,7 +300,7 @@ func (x *SecurityGroupRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SecurityGroupRule.ProtoReflect.Descriptor instead.
 func (*SecurityGroupRule) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{2}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SecurityGroupRule) GetDirection() string {
@@ -310,7 +372,7 @@ type Network struct {
 
 func (x *Network) Reset() {
 	*x = Network{}
-	mi := &file_catena_v1_service_proto_msgTypes[3]
+	mi := &file_catena_v1_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -322,7 +384,7 @@ func (x *Network) String() string {
 func (*Network) ProtoMessage() {}
 
 func (x *Network) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[3]
+	mi := &file_catena_v1_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -335,7 +397,7 @@ func (x *Network) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Network.ProtoReflect.Descriptor instead.
 func (*Network) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{3}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Network) GetName() string {
@@ -385,14 +447,16 @@ type Router struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Names of networks.
-	Networks      []string `protobuf:"bytes,2,rep,name=networks,proto3" json:"networks,omitempty"`
+	Networks []string `protobuf:"bytes,2,rep,name=networks,proto3" json:"networks,omitempty"`
+	// Name or id of a network of the cloud that leads outside; default: none.
+	External      string `protobuf:"bytes,3,opt,name=external,proto3" json:"external,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Router) Reset() {
 	*x = Router{}
-	mi := &file_catena_v1_service_proto_msgTypes[4]
+	mi := &file_catena_v1_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -404,7 +468,7 @@ func (x *Router) String() string {
 func (*Router) ProtoMessage() {}
 
 func (x *Router) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[4]
+	mi := &file_catena_v1_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -417,7 +481,7 @@ func (x *Router) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Router.ProtoReflect.Descriptor instead.
 func (*Router) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{4}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Router) GetName() string {
@@ -434,6 +498,13 @@ func (x *Router) GetNetworks() []string {
 	return nil
 }
 
+func (x *Router) GetExternal() string {
+	if x != nil {
+		return x.External
+	}
+	return ""
+}
+
 // Attachment joins a server or function to a network.
 type Attachment struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -444,13 +515,16 @@ type Attachment struct {
 	SecurityGroups []string `protobuf:"bytes,3,rep,name=security_groups,json=securityGroups,proto3" json:"security_groups,omitempty"`
 	// Prefixes that a port with security groups may send from beside its address.
 	AllowedAddresses []string `protobuf:"bytes,4,rep,name=allowed_addresses,json=allowedAddresses,proto3" json:"allowed_addresses,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// External network of which the port gets an address, or "true" for that of the
+	// network's router; default: none.
+	FloatingIp    string `protobuf:"bytes,5,opt,name=floating_ip,json=floatingIp,proto3" json:"floating_ip,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Attachment) Reset() {
 	*x = Attachment{}
-	mi := &file_catena_v1_service_proto_msgTypes[5]
+	mi := &file_catena_v1_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -462,7 +536,7 @@ func (x *Attachment) String() string {
 func (*Attachment) ProtoMessage() {}
 
 func (x *Attachment) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[5]
+	mi := &file_catena_v1_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -475,7 +549,7 @@ func (x *Attachment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attachment.ProtoReflect.Descriptor instead.
 func (*Attachment) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{5}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Attachment) GetNetwork() string {
@@ -506,6 +580,13 @@ func (x *Attachment) GetAllowedAddresses() []string {
 	return nil
 }
 
+func (x *Attachment) GetFloatingIp() string {
+	if x != nil {
+		return x.FloatingIp
+	}
+	return ""
+}
+
 // Server is a number of equal instances. One instance has the server's name;
 // several are called NAME-1 to NAME-COUNT.
 type Server struct {
@@ -523,13 +604,15 @@ type Server struct {
 	Command []string `protobuf:"bytes,7,rep,name=command,proto3" json:"command,omitempty"`
 	// Names of security groups, for ports that name none.
 	SecurityGroups []string `protobuf:"bytes,8,rep,name=security_groups,json=securityGroups,proto3" json:"security_groups,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// A keypair of the service, or one that the user has in the cloud.
+	Key           string `protobuf:"bytes,9,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_catena_v1_service_proto_msgTypes[6]
+	mi := &file_catena_v1_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -541,7 +624,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[6]
+	mi := &file_catena_v1_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -554,7 +637,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{6}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Server) GetName() string {
@@ -613,6 +696,13 @@ func (x *Server) GetSecurityGroups() []string {
 	return nil
 }
 
+func (x *Server) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
 // Function is a network function that runs as an instance of its own.
 type Function struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -632,7 +722,7 @@ type Function struct {
 
 func (x *Function) Reset() {
 	*x = Function{}
-	mi := &file_catena_v1_service_proto_msgTypes[7]
+	mi := &file_catena_v1_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -644,7 +734,7 @@ func (x *Function) String() string {
 func (*Function) ProtoMessage() {}
 
 func (x *Function) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[7]
+	mi := &file_catena_v1_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -657,7 +747,7 @@ func (x *Function) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Function.ProtoReflect.Descriptor instead.
 func (*Function) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{7}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Function) GetName() string {
@@ -756,7 +846,7 @@ type LoadBalancer struct {
 
 func (x *LoadBalancer) Reset() {
 	*x = LoadBalancer{}
-	mi := &file_catena_v1_service_proto_msgTypes[8]
+	mi := &file_catena_v1_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -768,7 +858,7 @@ func (x *LoadBalancer) String() string {
 func (*LoadBalancer) ProtoMessage() {}
 
 func (x *LoadBalancer) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[8]
+	mi := &file_catena_v1_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -781,7 +871,7 @@ func (x *LoadBalancer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadBalancer.ProtoReflect.Descriptor instead.
 func (*LoadBalancer) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{8}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LoadBalancer) GetPort() int32 {
@@ -833,7 +923,7 @@ type Firewall struct {
 
 func (x *Firewall) Reset() {
 	*x = Firewall{}
-	mi := &file_catena_v1_service_proto_msgTypes[9]
+	mi := &file_catena_v1_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -845,7 +935,7 @@ func (x *Firewall) String() string {
 func (*Firewall) ProtoMessage() {}
 
 func (x *Firewall) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[9]
+	mi := &file_catena_v1_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -858,7 +948,7 @@ func (x *Firewall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Firewall.ProtoReflect.Descriptor instead.
 func (*Firewall) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{9}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Firewall) GetPolicy() string {
@@ -900,7 +990,7 @@ type FirewallRule struct {
 
 func (x *FirewallRule) Reset() {
 	*x = FirewallRule{}
-	mi := &file_catena_v1_service_proto_msgTypes[10]
+	mi := &file_catena_v1_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -912,7 +1002,7 @@ func (x *FirewallRule) String() string {
 func (*FirewallRule) ProtoMessage() {}
 
 func (x *FirewallRule) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[10]
+	mi := &file_catena_v1_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -925,7 +1015,7 @@ func (x *FirewallRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FirewallRule.ProtoReflect.Descriptor instead.
 func (*FirewallRule) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{10}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FirewallRule) GetAction() string {
@@ -979,7 +1069,7 @@ type Publish struct {
 
 func (x *Publish) Reset() {
 	*x = Publish{}
-	mi := &file_catena_v1_service_proto_msgTypes[11]
+	mi := &file_catena_v1_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -991,7 +1081,7 @@ func (x *Publish) String() string {
 func (*Publish) ProtoMessage() {}
 
 func (x *Publish) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[11]
+	mi := &file_catena_v1_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1004,7 +1094,7 @@ func (x *Publish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Publish.ProtoReflect.Descriptor instead.
 func (*Publish) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{11}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Publish) GetPort() int32 {
@@ -1049,7 +1139,7 @@ type DNS struct {
 
 func (x *DNS) Reset() {
 	*x = DNS{}
-	mi := &file_catena_v1_service_proto_msgTypes[12]
+	mi := &file_catena_v1_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1151,7 @@ func (x *DNS) String() string {
 func (*DNS) ProtoMessage() {}
 
 func (x *DNS) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[12]
+	mi := &file_catena_v1_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1164,7 @@ func (x *DNS) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DNS.ProtoReflect.Descriptor instead.
 func (*DNS) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{12}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DNS) GetZone() string {
@@ -1112,7 +1202,7 @@ type DNSRecord struct {
 
 func (x *DNSRecord) Reset() {
 	*x = DNSRecord{}
-	mi := &file_catena_v1_service_proto_msgTypes[13]
+	mi := &file_catena_v1_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1124,7 +1214,7 @@ func (x *DNSRecord) String() string {
 func (*DNSRecord) ProtoMessage() {}
 
 func (x *DNSRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[13]
+	mi := &file_catena_v1_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1137,7 +1227,7 @@ func (x *DNSRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DNSRecord.ProtoReflect.Descriptor instead.
 func (*DNSRecord) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{13}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DNSRecord) GetName() string {
@@ -1178,7 +1268,7 @@ type Chain struct {
 
 func (x *Chain) Reset() {
 	*x = Chain{}
-	mi := &file_catena_v1_service_proto_msgTypes[14]
+	mi := &file_catena_v1_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1190,7 +1280,7 @@ func (x *Chain) String() string {
 func (*Chain) ProtoMessage() {}
 
 func (x *Chain) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[14]
+	mi := &file_catena_v1_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1203,7 +1293,7 @@ func (x *Chain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chain.ProtoReflect.Descriptor instead.
 func (*Chain) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{14}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Chain) GetName() string {
@@ -1265,7 +1355,7 @@ type Classifier struct {
 
 func (x *Classifier) Reset() {
 	*x = Classifier{}
-	mi := &file_catena_v1_service_proto_msgTypes[15]
+	mi := &file_catena_v1_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1277,7 +1367,7 @@ func (x *Classifier) String() string {
 func (*Classifier) ProtoMessage() {}
 
 func (x *Classifier) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[15]
+	mi := &file_catena_v1_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1290,7 +1380,7 @@ func (x *Classifier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Classifier.ProtoReflect.Descriptor instead.
 func (*Classifier) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{15}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Classifier) GetFrom() string {
@@ -1374,7 +1464,7 @@ type Rule struct {
 
 func (x *Rule) Reset() {
 	*x = Rule{}
-	mi := &file_catena_v1_service_proto_msgTypes[16]
+	mi := &file_catena_v1_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1476,7 @@ func (x *Rule) String() string {
 func (*Rule) ProtoMessage() {}
 
 func (x *Rule) ProtoReflect() protoreflect.Message {
-	mi := &file_catena_v1_service_proto_msgTypes[16]
+	mi := &file_catena_v1_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1489,7 @@ func (x *Rule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rule.ProtoReflect.Descriptor instead.
 func (*Rule) Descriptor() ([]byte, []int) {
-	return file_catena_v1_service_proto_rawDescGZIP(), []int{16}
+	return file_catena_v1_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Rule) GetNf() string {
@@ -1448,7 +1538,7 @@ var File_catena_v1_service_proto protoreflect.FileDescriptor
 
 const file_catena_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x17catena/v1/service.proto\x12\tcatena.v1\"\x88\x03\n" +
+	"\x17catena/v1/service.proto\x12\tcatena.v1\"\xb8\x03\n" +
 	"\aService\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12.\n" +
@@ -1458,7 +1548,13 @@ const file_catena_v1_service_proto_rawDesc = "" +
 	"\tfunctions\x18\x06 \x03(\v2\x13.catena.v1.FunctionR\tfunctions\x12(\n" +
 	"\x06chains\x18\a \x03(\v2\x10.catena.v1.ChainR\x06chains\x12%\n" +
 	"\x05rules\x18\b \x03(\v2\x0f.catena.v1.RuleR\x05rules\x12A\n" +
-	"\x0fsecurity_groups\x18\t \x03(\v2\x18.catena.v1.SecurityGroupR\x0esecurityGroups\"W\n" +
+	"\x0fsecurity_groups\x18\t \x03(\v2\x18.catena.v1.SecurityGroupR\x0esecurityGroups\x12.\n" +
+	"\bkeypairs\x18\n" +
+	" \x03(\v2\x12.catena.v1.KeyPairR\bkeypairs\"<\n" +
+	"\aKeyPair\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"public_key\x18\x02 \x01(\tR\tpublicKey\"W\n" +
 	"\rSecurityGroup\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x122\n" +
 	"\x05rules\x18\x02 \x03(\v2\x1c.catena.v1.SecurityGroupRuleR\x05rules\"\x90\x02\n" +
@@ -1481,16 +1577,19 @@ const file_catena_v1_service_proto_rawDesc = "" +
 	"\x04dhcp\x18\x04 \x01(\bH\x00R\x04dhcp\x88\x01\x01\x12\x10\n" +
 	"\x03dns\x18\x05 \x03(\tR\x03dns\x12\x10\n" +
 	"\x03mtu\x18\x06 \x01(\x05R\x03mtuB\a\n" +
-	"\x05_dhcp\"8\n" +
+	"\x05_dhcp\"T\n" +
 	"\x06Router\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
-	"\bnetworks\x18\x02 \x03(\tR\bnetworks\"\x8c\x01\n" +
+	"\bnetworks\x18\x02 \x03(\tR\bnetworks\x12\x1a\n" +
+	"\bexternal\x18\x03 \x01(\tR\bexternal\"\xad\x01\n" +
 	"\n" +
 	"Attachment\x12\x18\n" +
 	"\anetwork\x18\x01 \x01(\tR\anetwork\x12\x0e\n" +
 	"\x02ip\x18\x02 \x01(\tR\x02ip\x12'\n" +
 	"\x0fsecurity_groups\x18\x03 \x03(\tR\x0esecurityGroups\x12+\n" +
-	"\x11allowed_addresses\x18\x04 \x03(\tR\x10allowedAddresses\"\xea\x01\n" +
+	"\x11allowed_addresses\x18\x04 \x03(\tR\x10allowedAddresses\x12\x1f\n" +
+	"\vfloating_ip\x18\x05 \x01(\tR\n" +
+	"floatingIp\"\xfc\x01\n" +
 	"\x06Server\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05image\x18\x02 \x01(\tR\x05image\x12\x16\n" +
@@ -1499,7 +1598,8 @@ const file_catena_v1_service_proto_rawDesc = "" +
 	"\bnetworks\x18\x05 \x03(\v2\x15.catena.v1.AttachmentR\bnetworks\x12\x12\n" +
 	"\x04port\x18\x06 \x01(\x05R\x04port\x12\x18\n" +
 	"\acommand\x18\a \x03(\tR\acommand\x12'\n" +
-	"\x0fsecurity_groups\x18\b \x03(\tR\x0esecurityGroups\"\x9b\x02\n" +
+	"\x0fsecurity_groups\x18\b \x03(\tR\x0esecurityGroups\x12\x10\n" +
+	"\x03key\x18\t \x01(\tR\x03key\"\x9b\x02\n" +
 	"\bFunction\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\bnetworks\x18\x02 \x03(\v2\x15.catena.v1.AttachmentR\bnetworks\x12>\n" +
@@ -1582,54 +1682,56 @@ func file_catena_v1_service_proto_rawDescGZIP() []byte {
 	return file_catena_v1_service_proto_rawDescData
 }
 
-var file_catena_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_catena_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_catena_v1_service_proto_goTypes = []any{
 	(*Service)(nil),           // 0: catena.v1.Service
-	(*SecurityGroup)(nil),     // 1: catena.v1.SecurityGroup
-	(*SecurityGroupRule)(nil), // 2: catena.v1.SecurityGroupRule
-	(*Network)(nil),           // 3: catena.v1.Network
-	(*Router)(nil),            // 4: catena.v1.Router
-	(*Attachment)(nil),        // 5: catena.v1.Attachment
-	(*Server)(nil),            // 6: catena.v1.Server
-	(*Function)(nil),          // 7: catena.v1.Function
-	(*LoadBalancer)(nil),      // 8: catena.v1.LoadBalancer
-	(*Firewall)(nil),          // 9: catena.v1.Firewall
-	(*FirewallRule)(nil),      // 10: catena.v1.FirewallRule
-	(*Publish)(nil),           // 11: catena.v1.Publish
-	(*DNS)(nil),               // 12: catena.v1.DNS
-	(*DNSRecord)(nil),         // 13: catena.v1.DNSRecord
-	(*Chain)(nil),             // 14: catena.v1.Chain
-	(*Classifier)(nil),        // 15: catena.v1.Classifier
-	(*Rule)(nil),              // 16: catena.v1.Rule
-	nil,                       // 17: catena.v1.Rule.MatchEntry
-	nil,                       // 18: catena.v1.Rule.ParamsEntry
+	(*KeyPair)(nil),           // 1: catena.v1.KeyPair
+	(*SecurityGroup)(nil),     // 2: catena.v1.SecurityGroup
+	(*SecurityGroupRule)(nil), // 3: catena.v1.SecurityGroupRule
+	(*Network)(nil),           // 4: catena.v1.Network
+	(*Router)(nil),            // 5: catena.v1.Router
+	(*Attachment)(nil),        // 6: catena.v1.Attachment
+	(*Server)(nil),            // 7: catena.v1.Server
+	(*Function)(nil),          // 8: catena.v1.Function
+	(*LoadBalancer)(nil),      // 9: catena.v1.LoadBalancer
+	(*Firewall)(nil),          // 10: catena.v1.Firewall
+	(*FirewallRule)(nil),      // 11: catena.v1.FirewallRule
+	(*Publish)(nil),           // 12: catena.v1.Publish
+	(*DNS)(nil),               // 13: catena.v1.DNS
+	(*DNSRecord)(nil),         // 14: catena.v1.DNSRecord
+	(*Chain)(nil),             // 15: catena.v1.Chain
+	(*Classifier)(nil),        // 16: catena.v1.Classifier
+	(*Rule)(nil),              // 17: catena.v1.Rule
+	nil,                       // 18: catena.v1.Rule.MatchEntry
+	nil,                       // 19: catena.v1.Rule.ParamsEntry
 }
 var file_catena_v1_service_proto_depIdxs = []int32{
-	3,  // 0: catena.v1.Service.networks:type_name -> catena.v1.Network
-	4,  // 1: catena.v1.Service.routers:type_name -> catena.v1.Router
-	6,  // 2: catena.v1.Service.servers:type_name -> catena.v1.Server
-	7,  // 3: catena.v1.Service.functions:type_name -> catena.v1.Function
-	14, // 4: catena.v1.Service.chains:type_name -> catena.v1.Chain
-	16, // 5: catena.v1.Service.rules:type_name -> catena.v1.Rule
-	1,  // 6: catena.v1.Service.security_groups:type_name -> catena.v1.SecurityGroup
-	2,  // 7: catena.v1.SecurityGroup.rules:type_name -> catena.v1.SecurityGroupRule
-	5,  // 8: catena.v1.Server.networks:type_name -> catena.v1.Attachment
-	5,  // 9: catena.v1.Function.networks:type_name -> catena.v1.Attachment
-	8,  // 10: catena.v1.Function.load_balancer:type_name -> catena.v1.LoadBalancer
-	9,  // 11: catena.v1.Function.firewall:type_name -> catena.v1.Firewall
-	12, // 12: catena.v1.Function.dns:type_name -> catena.v1.DNS
-	10, // 13: catena.v1.Firewall.rules:type_name -> catena.v1.FirewallRule
-	11, // 14: catena.v1.Firewall.publish:type_name -> catena.v1.Publish
-	13, // 15: catena.v1.DNS.records:type_name -> catena.v1.DNSRecord
-	15, // 16: catena.v1.Chain.match:type_name -> catena.v1.Classifier
-	16, // 17: catena.v1.Chain.rules:type_name -> catena.v1.Rule
-	17, // 18: catena.v1.Rule.match:type_name -> catena.v1.Rule.MatchEntry
-	18, // 19: catena.v1.Rule.params:type_name -> catena.v1.Rule.ParamsEntry
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	4,  // 0: catena.v1.Service.networks:type_name -> catena.v1.Network
+	5,  // 1: catena.v1.Service.routers:type_name -> catena.v1.Router
+	7,  // 2: catena.v1.Service.servers:type_name -> catena.v1.Server
+	8,  // 3: catena.v1.Service.functions:type_name -> catena.v1.Function
+	15, // 4: catena.v1.Service.chains:type_name -> catena.v1.Chain
+	17, // 5: catena.v1.Service.rules:type_name -> catena.v1.Rule
+	2,  // 6: catena.v1.Service.security_groups:type_name -> catena.v1.SecurityGroup
+	1,  // 7: catena.v1.Service.keypairs:type_name -> catena.v1.KeyPair
+	3,  // 8: catena.v1.SecurityGroup.rules:type_name -> catena.v1.SecurityGroupRule
+	6,  // 9: catena.v1.Server.networks:type_name -> catena.v1.Attachment
+	6,  // 10: catena.v1.Function.networks:type_name -> catena.v1.Attachment
+	9,  // 11: catena.v1.Function.load_balancer:type_name -> catena.v1.LoadBalancer
+	10, // 12: catena.v1.Function.firewall:type_name -> catena.v1.Firewall
+	13, // 13: catena.v1.Function.dns:type_name -> catena.v1.DNS
+	11, // 14: catena.v1.Firewall.rules:type_name -> catena.v1.FirewallRule
+	12, // 15: catena.v1.Firewall.publish:type_name -> catena.v1.Publish
+	14, // 16: catena.v1.DNS.records:type_name -> catena.v1.DNSRecord
+	16, // 17: catena.v1.Chain.match:type_name -> catena.v1.Classifier
+	17, // 18: catena.v1.Chain.rules:type_name -> catena.v1.Rule
+	18, // 19: catena.v1.Rule.match:type_name -> catena.v1.Rule.MatchEntry
+	19, // 20: catena.v1.Rule.params:type_name -> catena.v1.Rule.ParamsEntry
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_catena_v1_service_proto_init() }
@@ -1637,9 +1739,9 @@ func file_catena_v1_service_proto_init() {
 	if File_catena_v1_service_proto != nil {
 		return
 	}
-	file_catena_v1_service_proto_msgTypes[2].OneofWrappers = []any{}
 	file_catena_v1_service_proto_msgTypes[3].OneofWrappers = []any{}
-	file_catena_v1_service_proto_msgTypes[7].OneofWrappers = []any{
+	file_catena_v1_service_proto_msgTypes[4].OneofWrappers = []any{}
+	file_catena_v1_service_proto_msgTypes[8].OneofWrappers = []any{
 		(*Function_LoadBalancer)(nil),
 		(*Function_Firewall)(nil),
 		(*Function_Dns)(nil),
@@ -1650,7 +1752,7 @@ func file_catena_v1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_catena_v1_service_proto_rawDesc), len(file_catena_v1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

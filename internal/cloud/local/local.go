@@ -125,6 +125,42 @@ func (c *Cloud) CreateRouter(_ context.Context, o service.Owner, r service.Route
 	return c.recordOnly(o, service.KindRouter, r.Name, r)
 }
 
+// Lacks tells that nothing leads outside here.
+func (c *Cloud) Lacks(s *service.Service) []service.Problem {
+	var out []service.Problem
+	for i, r := range s.Routers {
+		if r.External != "" {
+			out = append(out, service.Problem{
+				Path: fmt.Sprintf("routers[%d].external", i), Code: service.CodeValue,
+				Message: fmt.Sprintf("router %q: the local cloud has no external networks; leave \"external\" and \"floating_ip\" out, or use --cloud openstack", r.Name),
+			})
+		}
+	}
+	return out
+}
+
+// CreateSecurityGroup records the group: the switch secures its ports.
+func (c *Cloud) CreateSecurityGroup(_ context.Context, o service.Owner, g service.SecurityGroup) (string, error) {
+	r := record{Owner: o, Kind: service.KindSecurityGroup, Name: g.Name}
+	return r.id(c.names), c.recordOnly(o, r.Kind, g.Name, g.Name)
+}
+
+// CreateSecurityRules records the rules of a group.
+func (c *Cloud) CreateSecurityRules(_ context.Context, o service.Owner, g service.SecurityGroup) error {
+	return c.recordOnly(o, service.KindSecurityRules, g.Name, g)
+}
+
+// CreateKeyPair records the key. Nobody logs in to an instance here: it is a namespace
+// of this machine.
+func (c *Cloud) CreateKeyPair(_ context.Context, o service.Owner, k service.KeyPair) error {
+	return c.recordOnly(o, service.KindKeyPair, k.Name, k)
+}
+
+// CreateFloatingIP is never asked for, see Lacks.
+func (c *Cloud) CreateFloatingIP(_ context.Context, _ service.Owner, f service.FloatingIPSpec) error {
+	return named(service.KindFloatingIP, f.Name, errors.New("the local cloud has no external networks"))
+}
+
 func (c *Cloud) recordOnly(o service.Owner, kind service.Kind, name string, spec any) error {
 	sum, err := digest(spec)
 	if err == nil {
@@ -138,7 +174,7 @@ func (c *Cloud) recordOnly(o service.Owner, kind service.Kind, name string, spec
 func (c *Cloud) Delete(_ context.Context, o service.Owner, kind service.Kind, name string) error {
 	var err error
 	switch kind {
-	case service.KindNetwork, service.KindRouter:
+	case service.KindNetwork, service.KindRouter, service.KindSecurityGroup, service.KindSecurityRules, service.KindKeyPair, service.KindFloatingIP:
 		err = c.records.delete(o, kind, name)
 	case service.KindPort:
 		err = c.deletePort(o, name)

@@ -15,7 +15,7 @@ import (
 
 // Observe reports the recorded objects of a service, with the state in which
 // they are now: an object whose link, namespace or process is gone is in ERROR.
-func (c *Cloud) Observe(ctx context.Context, o service.Owner) (service.Observation, error) {
+func (c *Cloud) Observe(ctx context.Context, o service.Owner, _ ...service.Kind) (service.Observation, error) {
 	if err := ctx.Err(); err != nil {
 		return service.Observation{}, err
 	}
