@@ -20,12 +20,16 @@ import (
 // Cloud is the interface under test; its contract stands at orch.Cloud.
 type Cloud interface {
 	CreateNetwork(context.Context, service.Owner, service.Network) error
+	CreateSecurityGroup(context.Context, service.Owner, service.SecurityGroup) (id string, err error)
+	CreateSecurityRules(context.Context, service.Owner, service.SecurityGroup) error
+	CreateKeyPair(context.Context, service.Owner, service.KeyPair) error
 	CreateRouter(context.Context, service.Owner, service.Router) error
+	CreateFloatingIP(context.Context, service.Owner, service.FloatingIPSpec) error
 	CreatePort(context.Context, service.Owner, service.PortSpec) (service.Port, error)
 	CreateServer(context.Context, service.Owner, service.ServerSpec) error
 	CreateFunction(context.Context, service.Owner, service.FunctionSpec) error
 	Delete(ctx context.Context, owner service.Owner, kind service.Kind, name string) error
-	Observe(context.Context, service.Owner) (service.Observation, error)
+	Observe(ctx context.Context, owner service.Owner, also ...service.Kind) (service.Observation, error)
 }
 
 // Fixture is one empty cloud with the means to look behind it.
@@ -37,6 +41,8 @@ type Fixture struct {
 	// Leftovers lists what exists in the cloud beyond the records of services,
 	// by any means but the driver itself. Nil when that cannot be known.
 	Leftovers func() []string
+	// External is the name of an external network; "": the cloud has none.
+	External string
 	// BadCommand is a command with which a server cannot become ACTIVE, and
 	// BadCommandSays a part of the error's text that tells why. Empty when the
 	// cloud does not run commands.
@@ -105,7 +111,7 @@ func (b *bench) must(err error) {
 
 func (b *bench) observe(o service.Owner) service.Observation {
 	b.t.Helper()
-	seen, err := b.Cloud.Observe(b.ctx(), o)
+	seen, err := b.Cloud.Observe(b.ctx(), o, service.KindSecurityGroup, service.KindKeyPair, service.KindFloatingIP)
 	b.must(err)
 	if !sort.SliceIsSorted(seen.Objects, func(i, j int) bool {
 		x, y := seen.Objects[i], seen.Objects[j]
@@ -153,6 +159,23 @@ func (b *bench) create(p *plan) error {
 			return err
 		}
 	}
+	if err := parallel(len(p.groups), func(i int) error {
+		id, err := b.Cloud.CreateSecurityGroup(ctx, p.owner, p.groups[i])
+		if err == nil && id == "" {
+			err = fmt.Errorf("security group %q has no id", p.groups[i].Name)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := parallel(len(p.groups), func(i int) error { return b.Cloud.CreateSecurityRules(ctx, p.owner, p.groups[i]) }); err != nil {
+		return err
+	}
+	for _, k := range p.keyPairs {
+		if err := b.Cloud.CreateKeyPair(ctx, p.owner, k); err != nil {
+			return err
+		}
+	}
 	for _, r := range p.routers {
 		if err := b.Cloud.CreateRouter(ctx, p.owner, r); err != nil {
 			return err
@@ -168,6 +191,11 @@ func (b *bench) create(p *plan) error {
 	p.made = map[string]service.Port{}
 	for _, port := range ports {
 		p.made[port.Name] = port
+	}
+	for i := range p.floating {
+		if err := b.Cloud.CreateFloatingIP(ctx, p.owner, p.floatingIP(i)); err != nil {
+			return err
+		}
 	}
 	return parallel(len(p.servers)+len(p.functions), func(i int) error {
 		if i < len(p.servers) {
@@ -199,7 +227,7 @@ func parallel(n int, f func(int) error) error {
 }
 
 func createObserveDelete(t *testing.T, b *bench) {
-	p := shop("shop")
+	p := b.shop("shop")
 	b.must(b.create(p))
 	seen := b.observe(p.owner)
 	want := map[string]bool{}
@@ -217,6 +245,9 @@ func createObserveDelete(t *testing.T, b *bench) {
 		}
 		if o.ID == "" {
 			t.Errorf("%s has no id", key)
+		}
+		if o.Address.IsValid() != (o.Kind == service.KindFloatingIP) {
+			t.Errorf("%s has the address %s", key, o.Address)
 		}
 	}
 	for key := range want {
@@ -247,7 +278,7 @@ func createObserveDelete(t *testing.T, b *bench) {
 }
 
 func createAgain(t *testing.T, b *bench) {
-	p := shop("again")
+	p := b.shop("again")
 	b.must(b.create(p))
 	first, ports := b.observe(p.owner), p.made
 	b.must(b.create(p))
@@ -262,7 +293,7 @@ func createAgain(t *testing.T, b *bench) {
 }
 
 func createDifferently(t *testing.T, b *bench) {
-	p := shop("change")
+	p := b.shop("change")
 	b.must(b.create(p))
 	// Every function's configuration, and a server's address and port.
 	p.change()
@@ -285,7 +316,7 @@ func createDifferently(t *testing.T, b *bench) {
 // changeInPlace repeats creates with what can be changed while the object exists:
 // nothing may be replaced by that, above all no instance.
 func changeInPlace(t *testing.T, b *bench) {
-	p := shop("inplace")
+	p := b.shop("inplace")
 	b.must(b.create(p))
 	ids := map[object]string{}
 	for _, o := range b.observe(p.owner).Objects {
@@ -305,6 +336,13 @@ func changeInPlace(t *testing.T, b *bench) {
 	// What has changed is created again, what has not is left alone: the servers.
 	for _, n := range p.networks {
 		b.must(b.Cloud.CreateNetwork(b.ctx(), p.owner, n))
+	}
+	for _, g := range p.groups {
+		_, err := b.Cloud.CreateSecurityGroup(b.ctx(), p.owner, g)
+		b.must(err)
+	}
+	for _, g := range p.groups {
+		b.must(b.Cloud.CreateSecurityRules(b.ctx(), p.owner, g))
 	}
 	for _, r := range p.routers {
 		b.must(b.Cloud.CreateRouter(b.ctx(), p.owner, r))
@@ -348,7 +386,7 @@ func changeInPlace(t *testing.T, b *bench) {
 }
 
 func deleteInAnyOrder(t *testing.T, b *bench) {
-	p := shop("order")
+	p := b.shop("order")
 	forwards := p.objects()
 	b.must(b.create(p))
 	b.must(b.delete(p.owner, forwards))
@@ -362,15 +400,15 @@ func deleteInAnyOrder(t *testing.T, b *bench) {
 }
 
 func deleteNothing(_ *testing.T, b *bench) {
-	p := shop("none")
+	p := b.shop("none")
 	b.must(b.delete(p.owner, p.backwards()))
 	b.clean(p.owner)
 }
 
 func owners(t *testing.T, b *bench) {
-	one, two := shop("one"), shop("two")
+	one, two := b.shop("one"), b.shop("two")
 	two.owner.Project = "other"
-	three := shop("one")
+	three := b.shop("one")
 	three.owner.Project = "other"
 	all := []*plan{one, two, three}
 	b.must(parallel(len(all), func(i int) error { return b.create(all[i]) }))
@@ -393,7 +431,7 @@ func failure(t *testing.T, b *bench) {
 	if len(b.BadCommand) == 0 {
 		t.Skip("unsupported: this cloud does not run commands")
 	}
-	p := shop("bad")
+	p := b.shop("bad")
 	p.servers[1].Command = b.BadCommand
 	err := b.create(p)
 	if err == nil {
@@ -421,7 +459,7 @@ func failure(t *testing.T, b *bench) {
 }
 
 func missingPorts(t *testing.T, b *bench) {
-	p := shop("noport")
+	p := b.shop("noport")
 	p.made = map[string]service.Port{}
 	for _, spec := range p.ports {
 		p.made[spec.Name] = service.Port{PortSpec: spec, ID: "none", Node: "none", Link: "none"}
@@ -439,7 +477,7 @@ func missingPorts(t *testing.T, b *bench) {
 }
 
 func cancelled(t *testing.T, b *bench) {
-	p := shop("cancel")
+	p := b.shop("cancel")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := b.Cloud.CreatePort(ctx, p.owner, p.ports[0]); !errors.Is(err, context.Canceled) {
@@ -460,7 +498,7 @@ func damage(t *testing.T, b *bench) {
 	if b.Damage == nil {
 		t.Skip("unsupported: this cloud cannot be damaged")
 	}
-	p := shop("damage")
+	p := b.shop("damage")
 	b.must(b.create(p))
 	for _, o := range []object{
 		{service.KindPort, p.ports[0].Name},
@@ -504,7 +542,7 @@ func restart(t *testing.T, b *bench) {
 	if b.Restart == nil {
 		t.Skip("unsupported: this driver cannot be restarted")
 	}
-	p := shop("restart")
+	p := b.shop("restart")
 	made := 0
 	next := func(err error) {
 		t.Helper()
@@ -519,6 +557,16 @@ func restart(t *testing.T, b *bench) {
 	for _, n := range p.networks {
 		next(b.Cloud.CreateNetwork(b.ctx(), p.owner, n))
 	}
+	for _, g := range p.groups {
+		_, err := b.Cloud.CreateSecurityGroup(b.ctx(), p.owner, g)
+		next(err)
+	}
+	for _, g := range p.groups {
+		next(b.Cloud.CreateSecurityRules(b.ctx(), p.owner, g))
+	}
+	for _, k := range p.keyPairs {
+		next(b.Cloud.CreateKeyPair(b.ctx(), p.owner, k))
+	}
 	for _, r := range p.routers {
 		next(b.Cloud.CreateRouter(b.ctx(), p.owner, r))
 	}
@@ -526,6 +574,9 @@ func restart(t *testing.T, b *bench) {
 		port, err := b.Cloud.CreatePort(b.ctx(), p.owner, spec)
 		p.made[spec.Name] = port
 		next(err)
+	}
+	for i := range p.floating {
+		next(b.Cloud.CreateFloatingIP(b.ctx(), p.owner, p.floatingIP(i)))
 	}
 	for i := range p.servers {
 		next(b.Cloud.CreateServer(b.ctx(), p.owner, p.server(i)))

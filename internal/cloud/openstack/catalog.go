@@ -21,6 +21,7 @@ type catalog struct {
 	images  nameList[image]
 	flavors nameList[flavor]
 	groups  nameList[group]
+	outside nameList[group]
 }
 
 type image struct {
@@ -34,6 +35,7 @@ type flavor struct {
 	Name string `json:"name"`
 }
 
+// group is a security group of the project, or an external network.
 type group struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -67,6 +69,9 @@ func find[T any](l *nameList[T], what, name string, nameOf func(T) (id, name str
 	for _, t := range l.list {
 		_, n := nameOf(t)
 		have = append(have, n)
+	}
+	if len(have) == 0 {
+		return none, fmt.Errorf("the cloud has no %s %q, nor any other", what, name)
 	}
 	slices.Sort(have)
 	return none, fmt.Errorf("the cloud has no %s %q; it has %s", what, name, strings.Join(slices.Compact(have), ", "))
@@ -103,4 +108,16 @@ func (c *catalog) securityGroup(ctx context.Context, name string) (string, error
 		return answer.Groups, err
 	})
 	return g.ID, err
+}
+
+// external finds an external network.
+func (c *catalog) external(ctx context.Context, name string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, err := find(&c.outside, "external network", name, func(g group) (string, string) { return g.ID, g.Name }, func() ([]group, error) {
+		var answer struct{ Networks []group }
+		err := c.session.network.get(ctx, "networks?router:external=True&fields=id&fields=name", &answer)
+		return answer.Networks, err
+	})
+	return n.ID, err
 }

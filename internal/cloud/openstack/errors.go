@@ -74,6 +74,12 @@ func (e *APIError) wayOut() string {
 		return "another port has the address (openstack port list --fixed-ip ip-address=ADDRESS); give a free one"
 	case strings.Contains(text, "ports still in use on the network"):
 		return "somebody else's ports are on it (openstack port list --network ID)"
+	case strings.Contains(text, "floating ip") && e.Status == http.StatusConflict && strings.Contains(text, "required by"):
+		return "somebody else's floating IPs lead through it (openstack floating ip list --router ID)"
+	case strings.Contains(text, "security group") && strings.Contains(text, "in use"):
+		return "somebody else's ports have it (openstack port list --security-group ID)"
+	case strings.Contains(text, "external gateway") && e.Status == http.StatusBadRequest:
+		return "the cloud's routers lead nowhere outside: leave \"external\" and \"floating_ip\" out of the service file"
 	case strings.Contains(text, "flavor") && strings.Contains(text, "too small"):
 		return "choose a larger flavor (openstack flavor list)"
 	case e.Status == 0 || e.Status >= 500:

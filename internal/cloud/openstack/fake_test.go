@@ -84,10 +84,10 @@ func open(t *testing.T, f *fake.Cloud, change func(*Config)) *Cloud {
 
 func TestConformance(t *testing.T) {
 	cloudtest.Run(t, func(t *testing.T) cloudtest.Fixture {
-		f := fakeCloud(t, fake.Config{PageSize: 2})
+		f := fakeCloud(t, fake.Config{PageSize: 2, External: []string{"public"}})
 		current := open(t, f, nil)
 		find := func(o service.Owner, kind service.Kind, name string) service.Object {
-			seen, err := current.Observe(context.Background(), o)
+			seen, err := current.Observe(context.Background(), o, service.KindSecurityGroup, service.KindKeyPair, service.KindFloatingIP)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,6 +107,7 @@ func TestConformance(t *testing.T) {
 				return current
 			},
 			Leftovers:      f.Resources,
+			External:       "public",
 			BadCommand:     []string{"/bin/false"},
 			BadCommandSays: "it ended with 1",
 			Identity: func(o service.Owner, kind service.Kind, name string) string {

@@ -31,9 +31,12 @@ type (
 		MTU       int          `json:"-"` // its network's
 	}
 	router struct {
-		ID     string `json:"id"`
-		Name   string `json:"name"`
-		Status string `json:"status"`
+		ID      string `json:"id"`
+		Name    string `json:"name"`
+		Status  string `json:"status"`
+		Gateway *struct {
+			Network string `json:"network_id"`
+		} `json:"external_gateway_info"`
 	}
 	port struct {
 		ID          string    `json:"id"`
@@ -47,6 +50,10 @@ type (
 		DeviceOwner string    `json:"device_owner"`
 		Up          bool      `json:"admin_state_up"`
 		Host        string    `json:"binding:host_id"` // only administrators see it
+
+		Secured        bool          `json:"port_security_enabled"`
+		SecurityGroups []string      `json:"security_groups"`
+		Pairs          []addressPair `json:"allowed_address_pairs"`
 	}
 	fixedIP struct {
 		IP     string `json:"ip_address"`
@@ -73,6 +80,12 @@ type inventory struct {
 	routers  []router
 	ports    []port // also those of routers
 	servers  []server
+
+	// listed are the optional kinds that the cloud was asked for; see optional.go.
+	listed   []service.Kind
+	groups   []securityGroup
+	keyPairs []keyPair
+	floating []floatingIP
 }
 
 // key names an object of one owner.
@@ -90,6 +103,16 @@ func (inv *inventory) has(k key) bool {
 		return slices.ContainsFunc(inv.routers, func(r router) bool { return r.Name == k.name })
 	case service.KindPort:
 		return slices.ContainsFunc(inv.ports, func(p port) bool { return p.Name == k.name })
+	case service.KindSecurityGroup:
+		_, ok := inv.group(k.name)
+		return ok
+	case service.KindSecurityRules:
+		g, ok := inv.group(k.name)
+		return ok && g.made(groupNames(inv.groups))
+	case service.KindKeyPair:
+		return slices.ContainsFunc(inv.keyPairs, func(p keyPair) bool { return p.Name == k.name })
+	case service.KindFloatingIP:
+		return slices.ContainsFunc(inv.floating, func(f floatingIP) bool { return f.Name == k.name })
 	}
 	return len(inv.named(k)) > 0
 }
@@ -100,6 +123,7 @@ func (inv *inventory) without(k key) *inventory {
 	out := &inventory{
 		networks: slices.Clone(inv.networks), subnets: inv.subnets, routers: slices.Clone(inv.routers),
 		ports: slices.Clone(inv.ports), servers: slices.Clone(inv.servers),
+		listed: inv.listed, groups: slices.Clone(inv.groups), keyPairs: slices.Clone(inv.keyPairs), floating: slices.Clone(inv.floating),
 	}
 	switch k.kind {
 	case service.KindNetwork:
@@ -115,6 +139,13 @@ func (inv *inventory) without(k key) *inventory {
 		out.routers = slices.DeleteFunc(out.routers, func(r router) bool { return r.Name == k.name })
 	case service.KindPort:
 		out.ports = slices.DeleteFunc(out.ports, func(p port) bool { return p.Name == k.name })
+	case service.KindSecurityGroup:
+		out.groups = slices.DeleteFunc(out.groups, func(g securityGroup) bool { return g.Name == k.name })
+	case service.KindSecurityRules: // they go with the group
+	case service.KindKeyPair:
+		out.keyPairs = slices.DeleteFunc(out.keyPairs, func(p keyPair) bool { return p.Name == k.name })
+	case service.KindFloatingIP:
+		out.floating = slices.DeleteFunc(out.floating, func(f floatingIP) bool { return f.Name == k.name })
 	default:
 		out.servers = slices.DeleteFunc(out.servers, func(s server) bool {
 			return s.Name == k.name && s.Metadata[metaKind] == string(k.kind)
@@ -152,6 +183,14 @@ func (inv *inventory) subnet(networkID string) (subnet, bool) {
 	return inv.subnets[i], true
 }
 
+func (inv *inventory) group(name string) (securityGroup, bool) {
+	i := slices.IndexFunc(inv.groups, func(g securityGroup) bool { return g.Name == name })
+	if i < 0 {
+		return securityGroup{}, false
+	}
+	return inv.groups[i], true
+}
+
 // port finds an instance's port.
 func (inv *inventory) port(name string) (port, bool) {
 	i := slices.IndexFunc(inv.ports, func(p port) bool { return p.Name == name })
@@ -172,6 +211,11 @@ type known struct {
 	touched map[key]touch
 	// subnets are those of networks that this driver has made or met.
 	subnets map[string]subnet // by the network's name
+	// groups are security groups that it has made or met, by name; without rules where
+	// these may have changed.
+	groups map[string]securityGroup
+	// listed are the optional kinds that are looked for.
+	listed []service.Kind
 
 	running, next *load
 }
@@ -191,7 +235,7 @@ func (c *Cloud) of(o service.Owner) *known {
 	defer c.mu.Unlock()
 	k := c.known[o]
 	if k == nil {
-		k = &known{touched: map[key]touch{}, subnets: map[string]subnet{}}
+		k = &known{touched: map[key]touch{}, subnets: map[string]subnet{}, groups: map[string]securityGroup{}}
 		c.known[o] = k
 	}
 	return k
@@ -206,6 +250,9 @@ func (c *Cloud) forget(o service.Owner, id key) {
 	if id.kind == service.KindNetwork {
 		delete(k.subnets, id.name)
 	}
+	if id.kind == service.KindSecurityGroup {
+		delete(k.groups, id.name)
+	}
 	if k.seen != nil {
 		k.seen = k.seen.without(id)
 	}
@@ -217,7 +264,8 @@ func (c *Cloud) touch(ctx context.Context, o service.Owner, id key) (inv *invent
 	k := c.of(o)
 	k.mu.Lock()
 	_, again := k.touched[id]
-	clear := k.seen != nil && !again && !k.seen.has(id)
+	k.include(id.kind)
+	clear := k.seen != nil && k.seen.covers(id.kind) && !again && !k.seen.has(id)
 	t := k.touched[id]
 	k.touched[id] = touch{t.begun + 1, t.running + 1}
 	k.mu.Unlock()
@@ -244,8 +292,9 @@ func (c *Cloud) recall(ctx context.Context, o service.Owner, id key) (*inventory
 	k.mu.Lock()
 	_, touched := k.touched[id]
 	seen := k.seen
+	k.include(id.kind)
 	k.mu.Unlock()
-	if seen != nil && !touched {
+	if seen != nil && seen.covers(id.kind) && !touched {
 		return seen, nil
 	}
 	return c.look(ctx, o)
@@ -283,10 +332,11 @@ func (c *Cloud) begin(ctx context.Context, o service.Owner, k *known, l *load) {
 			settled[id] = t
 		}
 	}
+	listed := k.listed
 	go func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 		defer cancel()
-		l.inv, l.err = c.list(ctx, o)
+		l.inv, l.err = c.list(ctx, o, listed)
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if l.err == nil {
@@ -301,6 +351,9 @@ func (c *Cloud) begin(ctx context.Context, o service.Owner, k *known, l *load) {
 					k.subnets[n.Name] = s
 				}
 			}
+			for _, g := range l.inv.groups {
+				k.groups[g.Name] = g
+			}
 		}
 		k.running = nil
 		if next := k.next; next != nil {
@@ -311,9 +364,9 @@ func (c *Cloud) begin(ctx context.Context, o service.Owner, k *known, l *load) {
 	}()
 }
 
-// list reads all that an owner has.
-func (c *Cloud) list(ctx context.Context, o service.Owner) (*inventory, error) {
-	inv := &inventory{}
+// list reads all that an owner has, of optional kinds those that are given.
+func (c *Cloud) list(ctx context.Context, o service.Owner, also []service.Kind) (*inventory, error) {
+	inv := &inventory{listed: also}
 	mark := c.marks.text(o)
 	var networks struct{ Networks []network }
 	var routers struct{ Routers []router }
@@ -328,6 +381,7 @@ func (c *Cloud) list(ctx context.Context, o service.Owner) (*inventory, error) {
 		inv.servers, err = c.session.servers(inner, "tags", c.marks.tag(o))
 		return err
 	})
+	c.listOptional(inner, first, o, inv)
 	if err := first.Wait(); err != nil {
 		return nil, err
 	}

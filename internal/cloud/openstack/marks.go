@@ -13,7 +13,10 @@ import (
 type marks struct{ instance string }
 
 // Roles of ports.
-const roleGateway = "gateway" // of a router; other ports have the kind of their device
+const (
+	roleGateway  = "gateway"  // of a router; other ports have the kind of their device
+	roleFloating = "floating" // of a floating IP, which is no port
+)
 
 // text is the description of an owner's resources in Neutron; that of a port goes on with
 // its role.
@@ -41,6 +44,22 @@ func (m marks) tags(o service.Owner) []string { return []string{m.instance, m.ta
 func (m marks) tag(o service.Owner) string {
 	sum := sha256.Sum256([]byte(o.Project + "\x00" + o.Service))
 	return m.instance + "-" + hex.EncodeToString(sum[:8])
+}
+
+// keyPair is the name of an owner's keypair in Nova, where it is all that there is to
+// mark it with. The names of services and what is in them have no "_".
+func (m marks) keyPair(o service.Owner, name string) string {
+	return strings.Join([]string{m.instance, o.Project, o.Service, name}, "_")
+}
+
+// ownerOfKeyPair reads a keypair's name.
+func (m marks) ownerOfKeyPair(name string) (o service.Owner, short string, ours bool) {
+	rest, ours := strings.CutPrefix(name, m.instance+"_")
+	parts := strings.Split(rest, "_")
+	if !ours || len(parts) != 3 {
+		return o, "", false
+	}
+	return service.Owner{Project: parts[0], Service: parts[1]}, parts[2], true
 }
 
 // Keys of a server's metadata.

@@ -142,6 +142,9 @@ func (c *Cloud) deleteNetwork(ctx context.Context, o service.Owner, name string)
 			}
 			for _, p := range inv.ports {
 				if p.NetworkID == n.ID {
+					if err := c.releaseFloating(ctx, inv, p.DeviceID); err != nil {
+						return err
+					}
 					if err := c.removePort(ctx, p); err != nil {
 						return err
 					}
@@ -204,7 +207,9 @@ func (c *Cloud) dismantle(ctx context.Context, o service.Owner, k key, remove fu
 			return err
 		}
 		find = func(ctx context.Context, o service.Owner, _ key) (*inventory, error) { return c.look(ctx, o) }
-		return remove(inv)
+		err = remove(inv)
+		c.widen(o, err)
+		return err
 	}, isBusy)
 }
 

@@ -3,6 +3,7 @@ package openstack
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,8 @@ import (
 )
 
 // Observe reports what the cloud has of a service, and in which state that is.
-func (c *Cloud) Observe(ctx context.Context, o service.Owner) (service.Observation, error) {
+func (c *Cloud) Observe(ctx context.Context, o service.Owner, also ...service.Kind) (service.Observation, error) {
+	c.of(o).also(also...)
 	inv, err := c.look(ctx, o)
 	if err != nil {
 		return service.Observation{}, fmt.Errorf("service %s: %w", o, err)
@@ -47,6 +49,24 @@ func (c *Cloud) observation(o service.Owner, inv *inventory) service.Observation
 		}
 		add(service.KindRouter, r.Name, r.ID, status, "")
 	}
+	names := groupNames(inv.groups)
+	for _, g := range inv.groups {
+		add(service.KindSecurityGroup, g.Name, g.ID, service.StatusActive, "")
+		switch {
+		case c.rulesAsMade(o, g, names):
+			add(service.KindSecurityRules, g.Name, g.ID, service.StatusActive, "")
+		case g.made(names):
+			add(service.KindSecurityRules, g.Name, g.ID, service.StatusChanged, "they were changed, or not finished; apply the service again")
+		}
+	}
+	for _, k := range inv.keyPairs {
+		add(service.KindKeyPair, k.Name, c.marks.keyPair(o, k.Name), service.StatusActive, "")
+	}
+	for _, f := range inv.floating {
+		status, message := f.state(inv)
+		add(service.KindFloatingIP, f.Name, f.ID, status, message)
+		seen.Objects[len(seen.Objects)-1].Address = f.Address
+	}
 	for _, p := range inv.ports {
 		words := c.marks.wordsOf(o, p.Description)
 		if len(words) == 0 || words[0] == roleGateway {
@@ -54,8 +74,11 @@ func (c *Cloud) observation(o service.Owner, inv *inventory) service.Observation
 		}
 		n := networks[p.NetworkID]
 		sub, _ := inv.subnet(n.ID)
-		spec, err := specOf(p, words, n.Name, sub)
+		spec, err := specOf(p, words, n.Name, sub, inv)
 		switch {
+		case errors.As(err, new(*changedError)):
+			add(service.KindPort, p.Name, p.ID, service.StatusChanged, err.Error())
+			seen.Ports = append(seen.Ports, c.servicePort(spec, p))
 		case err != nil:
 			add(service.KindPort, p.Name, p.ID, service.StatusError, err.Error())
 		case !p.Up:

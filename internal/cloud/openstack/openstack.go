@@ -152,6 +152,13 @@ func (c *Cloud) Delete(ctx context.Context, o service.Owner, kind service.Kind, 
 		err = c.deletePort(ctx, o, name)
 	case service.KindServer, service.KindFunction:
 		err = c.deleteServer(ctx, o, kind, name)
+	case service.KindSecurityGroup:
+		err = c.deleteSecurityGroup(ctx, o, name)
+	case service.KindSecurityRules: // the cloud removes them with their group
+	case service.KindKeyPair:
+		err = c.deleteKeyPair(ctx, o, name)
+	case service.KindFloatingIP:
+		err = c.deleteFloatingIP(ctx, o, name)
 	default:
 		err = errors.New("OpenStack has no objects of this kind")
 	}

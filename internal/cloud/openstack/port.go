@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -70,8 +71,14 @@ func (c *Cloud) createPort(ctx context.Context, o service.Owner, want *service.P
 			}
 		}
 	}
-	// The network that we know is not there any more.
-	if isStatus(err, http.StatusNotFound) {
+	// What we know is not there any more.
+	switch {
+	case isStatus(err, http.StatusNotFound) && strings.Contains(err.Error(), "ecurity group"):
+		for _, g := range spec.SecurityGroups {
+			c.forget(o, key{service.KindSecurityGroup, g})
+		}
+		err = fmt.Errorf("a security group of %s has vanished: %w", strings.Join(spec.SecurityGroups, ", "), err)
+	case isStatus(err, http.StatusNotFound):
 		c.forget(o, key{service.KindNetwork, spec.Network})
 		err = fmt.Errorf("network %q has vanished: %w", spec.Network, err)
 	}
@@ -85,7 +92,16 @@ func (c *Cloud) askPort(ctx context.Context, o service.Owner, spec service.PortS
 		"mac_address": spec.MAC.String(), "fixed_ips": fixedIPs(spec),
 		"port_security_enabled": false,
 	}
-	if c.cfg.SecurityGroup != "" && spec.DeviceKind == service.KindServer {
+	if len(spec.SecurityGroups) > 0 {
+		secure, err := c.security(ctx, o, spec)
+		if err != nil {
+			return nil, err
+		}
+		if len(spec.AllowedAddresses) == 0 { // a cloud may not know them
+			delete(secure, "allowed_address_pairs")
+		}
+		maps.Copy(ask, secure)
+	} else if c.cfg.SecurityGroup != "" && spec.DeviceKind == service.KindServer {
 		id, err := c.catalog.securityGroup(ctx, c.cfg.SecurityGroup)
 		if err != nil {
 			return nil, err
@@ -115,6 +131,9 @@ func (c *Cloud) portText(o service.Owner, spec service.PortSpec) string {
 	for _, a := range spec.DNS {
 		words = append(words, "dns="+a.String())
 	}
+	if text := securityText(spec.SecurityGroups, spec.AllowedAddresses); text != "" {
+		words = append(words, text)
+	}
 	return strings.Join(words, " ")
 }
 
@@ -126,6 +145,9 @@ func (c *Cloud) changePort(ctx context.Context, o service.Owner, spec service.Po
 	}
 	if text := c.portText(o, spec); have.Description != text {
 		change["description"] = text
+	}
+	if err := c.changeSecurity(ctx, o, spec, have, change); err != nil {
+		return port{}, err
 	}
 	if !have.Up {
 		change["admin_state_up"] = true
@@ -187,9 +209,10 @@ func linkName(portID string) string { return "tap" + portID[:min(11, len(portID)
 
 // specOf reads back what a port was made for. words are those of its description that
 // follow the mark: the kind of its device first.
-func specOf(p port, words []string, networkName string, sub subnet) (service.PortSpec, error) {
+func specOf(p port, words []string, networkName string, sub subnet, inv *inventory) (service.PortSpec, error) {
 	spec := service.PortSpec{Name: p.Name, DeviceKind: service.Kind(words[0]), Network: networkName}
 	words = words[1:]
+	secured := ""
 	spec.Device = strings.TrimSuffix(p.Name, "."+networkName)
 	if _, err := fmt.Sscanf(p.MAC, "%02x:%02x:%02x:%02x:%02x:%02x", &spec.MAC[0], &spec.MAC[1], &spec.MAC[2], &spec.MAC[3], &spec.MAC[4], &spec.MAC[5]); err != nil {
 		return spec, fmt.Errorf("its MAC address %q cannot be read", p.MAC)
@@ -213,12 +236,17 @@ func specOf(p port, words []string, networkName string, sub subnet) (service.Por
 			var a netip.Addr
 			a, err = netip.ParseAddr(value)
 			spec.DNS = append(spec.DNS, a)
+		case "secured":
+			secured = word
 		default:
 			err = errors.New("nobody knows what that is")
 		}
 		if err != nil {
 			return spec, fmt.Errorf("its description says %q: %w", word, err)
 		}
+	}
+	if secured != "" && inv.covers(service.KindSecurityGroup) {
+		return spec, readSecurity(p, secured, groupNames(inv.groups), &spec)
 	}
 	return spec, nil
 }

@@ -18,6 +18,13 @@ func (c *Cloud) Owners(ctx context.Context) ([]service.Owner, error) {
 	var networks struct{ Networks []network }
 	var routers struct{ Routers []network }
 	var list []server
+	var groups struct {
+		Groups []network `json:"security_groups"`
+	}
+	var floating struct{ Floatingips []network }
+	var keys struct {
+		List []struct{ Keypair network } `json:"keypairs"`
+	}
 	group, inner := errgroup.WithContext(ctx)
 	group.Go(func() error { return c.session.network.get(inner, "networks?fields=description", &networks) })
 	group.Go(func() error { return c.session.network.get(inner, "routers?fields=description", &routers) })
@@ -25,6 +32,9 @@ func (c *Cloud) Owners(ctx context.Context) ([]service.Owner, error) {
 		list, err = c.session.servers(inner, "tags", c.cfg.Instance)
 		return err
 	})
+	group.Go(func() error { return c.session.network.get(inner, "security-groups?fields=description", &groups) })
+	group.Go(func() error { return c.session.network.get(inner, "floatingips?fields=description", &floating) })
+	group.Go(func() error { return c.session.compute.get(inner, "os-keypairs", &keys) })
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
@@ -34,9 +44,15 @@ func (c *Cloud) Owners(ctx context.Context) ([]service.Owner, error) {
 			found[service.Owner{Project: project, Service: name}] = true
 		}
 	}
-	for _, n := range append(networks.Networks, routers.Routers...) {
+	for _, n := range slices.Concat(networks.Networks, routers.Routers, groups.Groups, floating.Floatingips) {
 		if text, ours := strings.CutPrefix(n.Description, c.marks.prefix()); ours {
-			add(text)
+			owner, _, _ := strings.Cut(text, " ")
+			add(owner)
+		}
+	}
+	for _, k := range keys.List {
+		if o, _, ours := c.marks.ownerOfKeyPair(k.Keypair.Name); ours {
+			found[o] = true
 		}
 	}
 	for _, s := range list {
@@ -67,13 +83,14 @@ func (c *Cloud) Purge(ctx context.Context) error {
 }
 
 func (c *Cloud) purgeOwner(ctx context.Context, o service.Owner) error {
-	seen, err := c.Observe(ctx, o)
+	seen, err := c.Observe(ctx, o, service.KindSecurityGroup, service.KindKeyPair, service.KindFloatingIP)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, kinds := range [][]service.Kind{
-		{service.KindServer, service.KindFunction}, {service.KindRouter}, {service.KindPort}, {service.KindNetwork},
+		{service.KindServer, service.KindFunction, service.KindFloatingIP}, {service.KindRouter}, {service.KindPort},
+		{service.KindNetwork, service.KindSecurityGroup, service.KindKeyPair},
 	} {
 		var group errgroup.Group
 		for _, object := range seen.Objects {

@@ -73,7 +73,7 @@ func TestConformanceReal(t *testing.T) {
 			t.Logf("%s, %s", time.Since(begun).Round(time.Millisecond), table.String())
 		})
 		object := func(o service.Owner, kind service.Kind, name string) service.Object {
-			seen, err := current.Observe(context.Background(), o)
+			seen, err := current.Observe(context.Background(), o, service.KindSecurityGroup, service.KindKeyPair, service.KindFloatingIP)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,6 +92,7 @@ func TestConformanceReal(t *testing.T) {
 				current = openReal(t, cfg)
 				return current
 			},
+			External:  os.Getenv("CATENA_TEST_OPENSTACK_EXTERNAL"),
 			Leftovers: func() []string { return before.Diff(snapshot(t, current)) },
 			Identity: func(o service.Owner, kind service.Kind, name string) string {
 				return object(o, kind, name).ID

@@ -20,6 +20,13 @@ func (c *Cloud) CreateRouter(ctx context.Context, o service.Owner, r service.Rou
 func (c *Cloud) createRouter(ctx context.Context, o service.Owner, r service.Router) error {
 	return c.ensure(ctx, o, key{service.KindRouter, r.Name}, func(inv *inventory) error {
 		var have router
+		external := ""
+		if r.External != "" {
+			var err error
+			if external, err = c.catalog.external(ctx, r.External); err != nil {
+				return err
+			}
+		}
 		if inv != nil {
 			have = inv.routers[slices.IndexFunc(inv.routers, func(x router) bool { return x.Name == r.Name })]
 		}
@@ -32,10 +39,14 @@ func (c *Cloud) createRouter(ctx context.Context, o service.Owner, r service.Rou
 		var group errgroup.Group
 		group.Go(func() error {
 			if have.ID != "" {
-				return nil
+				return c.changeGateway(ctx, have, external, inv)
+			}
+			ask := map[string]any{"name": r.Name, "description": c.marks.text(o)}
+			if external != "" {
+				ask["external_gateway_info"] = gatewayInfo(external)
 			}
 			var made struct{ Router router }
-			err := c.session.network.post(ctx, "routers", body("router", map[string]any{"name": r.Name, "description": c.marks.text(o)}), &made)
+			err := c.session.network.post(ctx, "routers", body("router", ask), &made)
 			have = made.Router
 			return err
 		})
@@ -55,6 +66,27 @@ func (c *Cloud) createRouter(ctx context.Context, o service.Owner, r service.Rou
 		}
 		return nil
 	})
+}
+
+func gatewayInfo(networkID string) map[string]any { return map[string]any{"network_id": networkID} }
+
+// changeGateway leads a router to an external network, or, with "", nowhere.
+func (c *Cloud) changeGateway(ctx context.Context, have router, external string, inv *inventory) error {
+	now := ""
+	if have.Gateway != nil {
+		now = have.Gateway.Network
+	}
+	if now == external {
+		return nil
+	}
+	if err := c.releaseFloating(ctx, inv, have.ID); err != nil {
+		return err
+	}
+	info := map[string]any{}
+	if external != "" {
+		info = gatewayInfo(external)
+	}
+	return c.session.network.put(ctx, "routers/"+have.ID, body("router", map[string]any{"external_gateway_info": info}), nil)
 }
 
 func onNetwork(name string, err error) error {
@@ -143,6 +175,9 @@ func (c *Cloud) deleteRouter(ctx context.Context, o service.Owner, name string) 
 		for _, r := range inv.routers {
 			if r.Name != name {
 				continue
+			}
+			if err := c.releaseFloating(ctx, inv, r.ID); err != nil {
+				return err
 			}
 			for _, p := range inv.ports {
 				if p.DeviceID == r.ID {

@@ -1,11 +1,13 @@
 package openstack
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/catena-nfv/catena/internal/cloud/openstack/watch"
 	"github.com/catena-nfv/catena/internal/service"
@@ -15,9 +17,13 @@ import (
 // for: with another script it is rebuilt, on its ports and with its id; with another
 // image, flavor or port it is replaced.
 func (c *Cloud) CreateServer(ctx context.Context, o service.Owner, spec service.ServerSpec) error {
+	keyPair := spec.Key
+	if spec.KeyPair != "" {
+		keyPair = c.marks.keyPair(o, spec.KeyPair)
+	}
 	return named(service.KindServer, spec.Name, c.createInstance(ctx, o, instance{
 		key: key{service.KindServer, spec.Name}, image: spec.Image, flavor: spec.Flavor, ports: spec.Ports,
-		script: serverScript(spec),
+		script: serverScript(spec), keyPair: keyPair,
 	}))
 }
 
@@ -39,6 +45,7 @@ type instance struct {
 	image, flavor string // names or ids
 	ports         []service.Port
 	script        script
+	keyPair       string // by its name in Nova; "": that of the driver's configuration
 }
 
 // maxUserData is Nova's limit for user data in base64.
@@ -66,7 +73,11 @@ func (c *Cloud) order(ctx context.Context, o service.Owner, in instance) (order,
 	for _, p := range in.ports {
 		out.ports = append(out.ports, p.ID)
 	}
-	base, err := digest(img.ID, fl.ID, out.ports)
+	fixed := []any{img.ID, fl.ID, out.ports}
+	if in.keyPair != "" {
+		fixed = append(fixed, in.keyPair)
+	}
+	base, err := digest(fixed...)
 	if err != nil {
 		return order{}, err
 	}
@@ -105,7 +116,10 @@ func (c *Cloud) createInstance(ctx context.Context, o service.Owner, in instance
 		id, err = c.boot(ctx, o, in, ask)
 		return err
 	})
-	if isStatus(err, http.StatusBadRequest, http.StatusConflict) {
+	switch {
+	case isStatus(err, http.StatusBadRequest) && strings.Contains(err.Error(), "key_name"):
+		err = fmt.Errorf("keypair %q: %w; the user has none of this name (openstack keypair list)", cmp.Or(in.keyPair, c.cfg.KeyPair), err)
+	case isStatus(err, http.StatusBadRequest, http.StatusConflict):
 		err = c.blamePorts(ctx, o, in, err)
 	}
 	if err != nil || ready {
@@ -133,8 +147,8 @@ func (c *Cloud) boot(ctx context.Context, o service.Owner, in instance, ask orde
 	if c.cfg.Zone != "" {
 		attributes["availability_zone"] = c.cfg.Zone
 	}
-	if c.cfg.KeyPair != "" {
-		attributes["key_name"] = c.cfg.KeyPair
+	if name := cmp.Or(in.keyPair, c.cfg.KeyPair); name != "" {
+		attributes["key_name"] = name
 	}
 	var made struct{ Server server }
 	err = c.session.compute.post(ctx, "servers", body("server", attributes), &made)

@@ -96,7 +96,8 @@ func (s Snapshot) Diff(other Snapshot) []string {
 func (s Snapshot) Only(instance string) Snapshot {
 	out := Snapshot{}
 	for key, text := range s {
-		tagged := strings.HasPrefix(key, "servers ") && strings.Contains(text, `"`+instance+`"`)
+		tagged := strings.HasPrefix(key, "keypairs "+instance+"_") ||
+			strings.HasPrefix(key, "servers ") && strings.Contains(text, `"`+instance+`"`)
 		if tagged || strings.Contains(text, `"`+marks{instance}.prefix()) {
 			out[key] = text
 		}

@@ -27,7 +27,8 @@ type Config struct {
 	// "deleting" after it was deleted, and then once more, DELETED, still in lists.
 	BuildTime, DeleteTime time.Duration
 	// Quota of each project, by the services' names: "instances", "cores", "network",
-	// "subnet", "port", "router". What is missing is not limited.
+	// "subnet", "port", "router", "security_group",
+	// "security_group_rule", "floatingip", "key_pairs". What is missing is not limited.
 	Quota map[string]int
 	// Images are their names; default "catena" and "ubuntu". All have the property
 	// catena_guest=1, but "plain".
@@ -40,6 +41,8 @@ type Config struct {
 	PageSize int
 	// MaxMTU of networks; 0: any.
 	MaxMTU int
+	// External are the names of external networks, which an administrator has made.
+	External []string
 	// Hosts are the compute hosts, in the zone "nova"; default "host1".
 	Hosts []string
 }
@@ -56,7 +59,8 @@ type Cloud struct {
 	mu       sync.Mutex
 	neutron  map[string]map[string]object // kind → id → resource
 	servers  map[string]*server
-	order    int // of servers, as they were made
+	keyPairs map[string]map[string]object // user → name → keypair
+	order    int                          // of servers, as they were made
 	images   []object
 	flavors  []object
 	tokens   map[string]Identity
@@ -90,11 +94,14 @@ func New(cfg Config) *Cloud {
 		cfg.Flavors = []string{"small"}
 	}
 	c := &Cloud{
-		cfg: cfg, neutron: map[string]map[string]object{}, servers: map[string]*server{}, tokens: map[string]Identity{},
+		cfg: cfg, neutron: map[string]map[string]object{}, servers: map[string]*server{}, keyPairs: map[string]map[string]object{}, tokens: map[string]Identity{},
 		broken: map[string]string{}, calls: map[string]int{},
 	}
-	for _, kind := range []string{"networks", "subnets", "routers", "ports", "security-groups", "floatingips"} {
+	for _, kind := range []string{"networks", "subnets", "routers", "ports", "security-groups", "security-group-rules", "floatingips"} {
 		c.neutron[kind] = map[string]object{}
+	}
+	for i, name := range cfg.External {
+		c.addExternal(i, name)
 	}
 	for _, name := range cfg.Images {
 		image := object{"id": newID(), "name": name, "status": "active", "visibility": "public", "size": 1 << 20, "min_disk": 0, "min_ram": 0}
@@ -192,12 +199,21 @@ func (c *Cloud) Resources() []string {
 	var out []string
 	for kind, all := range c.neutron {
 		for id, o := range all {
+			// Rules go with their group, and nobody made these.
+			if kind == "security-group-rules" || kind == "security-groups" && o["name"] == "default" || o["project_id"] == administration {
+				continue
+			}
 			out = append(out, fmt.Sprintf("%s %v %s", kind, o["name"], id))
 		}
 	}
 	for id, s := range c.servers {
 		if s.deleted.IsZero() {
 			out = append(out, fmt.Sprintf("servers %v %s", s.view["name"], id))
+		}
+	}
+	for _, keys := range c.keyPairs {
+		for name := range keys {
+			out = append(out, "keypairs "+name)
 		}
 	}
 	slices.Sort(out)
@@ -211,6 +227,10 @@ func (c *Cloud) Destroy(id string) {
 	for _, all := range c.neutron {
 		delete(all, id)
 	}
+	for _, keys := range c.keyPairs {
+		delete(keys, id)
+	}
+	c.disassociate(id)
 	if s := c.servers[id]; s != nil {
 		s.leaves = time.Now().Add(-time.Second)
 		c.tick()
@@ -225,6 +245,11 @@ func (c *Cloud) Made(id string) string {
 	for _, all := range c.neutron {
 		if o := all[id]; o != nil {
 			return "resource " + id
+		}
+	}
+	for _, keys := range c.keyPairs {
+		if k := keys[id]; k != nil {
+			return fmt.Sprint("keypair ", k["id"])
 		}
 	}
 	if s := c.servers[id]; s != nil {

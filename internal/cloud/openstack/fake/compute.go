@@ -40,6 +40,7 @@ func (c *Cloud) tick() {
 		if !s.leaves.IsZero() && s.deleted.IsZero() && now.After(s.leaves) {
 			for _, id := range s.made {
 				delete(c.neutron["ports"], id)
+				c.disassociate(id)
 			}
 			for _, id := range s.ports {
 				if p := c.neutron["ports"][id]; p != nil {
@@ -78,11 +79,10 @@ func (c *Cloud) compute(mux *http.ServeMux) {
 	handle("GET /flavors/detail", func(Identity, *http.Request) (int, any, *problem) {
 		return http.StatusOK, object{"flavors": c.flavors}, nil
 	})
-	for path, key := range map[string]string{"/os-keypairs": "keypairs", "/os-server-groups": "server_groups"} {
-		handle("GET "+path, func(Identity, *http.Request) (int, any, *problem) {
-			return http.StatusOK, object{key: []object{}}, nil
-		})
-	}
+	handle("GET /os-server-groups", func(Identity, *http.Request) (int, any, *problem) {
+		return http.StatusOK, object{"server_groups": []object{}}, nil
+	})
+	c.keyPairCalls(handle)
 	handle("POST /servers", c.boot)
 	handle("GET /servers/detail", c.listServers)
 	handle("GET /servers", c.listServers)
@@ -137,8 +137,9 @@ func (c *Cloud) boot(who Identity, r *http.Request) (int, any, *problem) {
 			Metadata object
 			Tags     []string
 			Networks json.RawMessage
-			Min      int  `json:"min_count"`
-			Reserve  bool `json:"return_reservation_id"`
+			KeyName  string `json:"key_name"`
+			Min      int    `json:"min_count"`
+			Reserve  bool   `json:"return_reservation_id"`
 		}
 	}
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
@@ -169,6 +170,9 @@ func (c *Cloud) boot(who Identity, r *http.Request) (int, any, *problem) {
 	userData, err := base64.StdEncoding.DecodeString(b.UserData)
 	if err != nil || len(b.UserData) > 65535 {
 		return 0, nil, refuse(http.StatusBadRequest, "badRequest", "Invalid input for field/attribute user_data.")
+	}
+	if b.KeyName != "" && c.keyPairs[who.User][b.KeyName] == nil {
+		return 0, nil, refuse(http.StatusBadRequest, "badRequest", "Invalid key_name provided.")
 	}
 	used := 0
 	for _, s := range c.servers {
@@ -219,7 +223,7 @@ func (c *Cloud) boot(who Identity, r *http.Request) (int, any, *problem) {
 		s.view = object{
 			"id": id, "name": name, "status": "BUILD", "metadata": b.Metadata, "tags": b.Tags, "tenant_id": who.Project,
 			"image": object{"id": b.Image}, "flavor": object{"original_name": c.flavors[flavor]["name"]},
-			"created": stamp(time.Now()), "OS-EXT-STS:task_state": nil, "OS-EXT-SRV-ATTR:host": host, "addresses": c.addresses(s.ports),
+			"created": stamp(time.Now()), "key_name": b.KeyName, "OS-EXT-STS:task_state": nil, "OS-EXT-SRV-ATTR:host": host, "addresses": c.addresses(s.ports),
 		}
 		c.servers[id] = s
 		if first == "" {

@@ -12,7 +12,7 @@ import (
 // singular names a Neutron resource as its bodies do.
 var singular = map[string]string{
 	"networks": "network", "subnets": "subnet", "routers": "router", "ports": "port",
-	"security-groups": "security_group", "floatingips": "floatingip",
+	"security-groups": "security_group", "security-group-rules": "security_group_rule", "floatingips": "floatingip",
 }
 
 func plural(kind string) string { return strings.ReplaceAll(kind, "-", "_") }
@@ -27,7 +27,7 @@ func (c *Cloud) network(mux *http.ServeMux) {
 		var all []object
 		for _, alias := range []string{
 			"standard-attr-description", "standard-attr-tag", "tag-ports-during-bulk-creation", "net-mtu-writable", "extra_dhcp_opt",
-			"port-security", "router", "security-group", "binding",
+			"port-security", "router", "security-group", "binding", "allowed-address-pairs", "external-net", "quota_details",
 		} {
 			all = append(all, object{"alias": alias, "name": alias})
 		}
@@ -40,8 +40,9 @@ func (c *Cloud) network(mux *http.ServeMux) {
 		if p != nil {
 			return 0, nil, p
 		}
-		return http.StatusOK, object{singular[r.PathValue("kind")]: o}, nil
+		return http.StatusOK, object{singular[r.PathValue("kind")]: c.view(r.PathValue("kind"), o)}, nil
 	})
+	handle("GET /quotas/{id}/details", c.quotaDetails)
 	handle("PUT /{kind}/{id}", c.update)
 	handle("DELETE /{kind}/{id}", c.remove)
 	handle("PUT /{kind}/{id}/tags", func(who Identity, r *http.Request) (int, any, *problem) {
@@ -64,9 +65,8 @@ func (c *Cloud) network(mux *http.ServeMux) {
 
 func (c *Cloud) find(who Identity, kind, id string) (object, *problem) {
 	o := c.neutron[kind][id]
-	if o == nil || !who.Admin && o["project_id"] != who.Project {
-		name := singular[kind]
-		name = strings.ToUpper(name[:1]) + name[1:]
+	if o == nil || !who.Admin && o["project_id"] != who.Project && o["router:external"] != true {
+		name := typeNames[kind]
 		return nil, refuse(http.StatusNotFound, name+"NotFound", "%s %s could not be found.", name, id)
 	}
 	return o, nil
@@ -77,10 +77,11 @@ func (c *Cloud) list(who Identity, r *http.Request) (int, any, *problem) {
 	if c.neutron[kind] == nil {
 		return 0, nil, refuse(http.StatusNotFound, "HTTPNotFound", "The resource could not be found.")
 	}
+	c.defaultGroup(who.Project)
 	out := []object{}
 	for _, o := range sorted(c.neutron[kind]) {
-		if (who.Admin || o["project_id"] == who.Project) && matches(o, r.URL.Query()) {
-			out = append(out, o)
+		if (who.Admin || o["project_id"] == who.Project || o["router:external"] == true) && matches(o, r.URL.Query()) {
+			out = append(out, c.view(kind, o))
 		}
 	}
 	return http.StatusOK, object{plural(kind): out}, nil
@@ -101,7 +102,11 @@ func matches(o object, query map[string][]string) bool {
 			}
 			continue
 		}
-		if !slices.Contains(values, fmt.Sprint(o[key])) {
+		have := fmt.Sprint(o[key])
+		if key == "router:external" {
+			have, values = fmt.Sprint(o[key] == true), []string{strings.ToLower(values[0])}
+		}
+		if !slices.Contains(values, have) {
 			return false
 		}
 	}
@@ -133,13 +138,8 @@ func (c *Cloud) create(who Identity, r *http.Request) (int, any, *problem) {
 		}
 		asked = []object{one}
 	}
-	used := 0
-	for _, o := range c.neutron[kind] {
-		if o["project_id"] == who.Project {
-			used++
-		}
-	}
-	if limit, limited := c.cfg.Quota[singular[kind]]; limited && used+len(asked) > limit {
+	c.defaultGroup(who.Project)
+	if limit, limited := c.cfg.Quota[singular[kind]]; limited && c.countOf(who.Project, kind)+len(asked) > limit {
 		return 0, nil, refuse(http.StatusConflict, "OverQuota", "Quota exceeded for resources: ['%s'].", singular[kind])
 	}
 	var made []object
@@ -153,7 +153,7 @@ func (c *Cloud) create(who Identity, r *http.Request) (int, any, *problem) {
 			return 0, nil, p
 		}
 		c.neutron[kind][text(o["id"])] = o
-		made = append(made, o)
+		made = append(made, c.view(kind, o))
 	}
 	if bulk {
 		return http.StatusCreated, object{key: made}, nil
@@ -182,6 +182,12 @@ func (c *Cloud) complete(who Identity, kind string, o object, bulk bool) *proble
 	}
 	fill("tags", []string{})
 	switch kind {
+	case "security-groups":
+		return c.completeGroup(who, o)
+	case "security-group-rules":
+		return c.completeRule(who, o, fill)
+	case "floatingips":
+		return c.completeFloating(who, o)
 	case "networks":
 		fill("mtu", 1500)
 		if p := c.checkMTU(o); p != nil {
@@ -189,7 +195,9 @@ func (c *Cloud) complete(who Identity, kind string, o object, bulk bool) *proble
 		}
 		o["status"], o["subnets"], o["admin_state_up"] = "ACTIVE", []string{}, true
 	case "routers":
-		o["status"], o["admin_state_up"], o["external_gateway_info"] = "ACTIVE", true, nil
+		o["status"], o["admin_state_up"] = "ACTIVE", true
+		fill("external_gateway_info", nil)
+		return c.checkGateway(who, o, nil)
 	case "subnets":
 		n, p := c.find(who, "networks", text(o["network_id"]))
 		if p != nil {
@@ -230,8 +238,12 @@ func (c *Cloud) completePort(who Identity, o object, fill func(string, any)) *pr
 	fill("mac_address", "fa:16:3e:"+random[:2]+":"+random[2:4]+":"+random[4:6])
 	fill("device_id", "")
 	fill("device_owner", "")
-	fill("security_groups", []any{})
 	fill("port_security_enabled", true)
+	if o["port_security_enabled"] == true {
+		fill("security_groups", []any{c.defaultGroup(who.Project)})
+	}
+	fill("security_groups", []any{})
+	fill("allowed_address_pairs", []any{})
 	fill("fixed_ips", nil)
 	o["status"], o["admin_state_up"] = "DOWN", true
 	o["binding:host_id"], o["binding:vif_type"] = "", "unbound"
@@ -239,6 +251,9 @@ func (c *Cloud) completePort(who Identity, o object, fill func(string, any)) *pr
 		return refuse(http.StatusBadRequest, "InvalidInput", "Invalid input for operation: no subnet on network %v.", n["id"])
 	}
 	c.allocate(n, o)
+	if p := c.checkSecurity(who, o, nil); p != nil {
+		return p
+	}
 	return c.checkPort(o)
 }
 
@@ -326,13 +341,24 @@ func (c *Cloud) update(who Identity, r *http.Request) (int, any, *problem) {
 			return 0, nil, p
 		}
 	}
-	if kind == "ports" {
-		if p := c.checkPort(next); p != nil {
-			return 0, nil, p
+	switch kind {
+	case "ports":
+		p = c.checkSecurity(who, next, change)
+		if p == nil {
+			p = c.checkPort(next)
 		}
+	case "routers":
+		p = c.checkGateway(who, next, o)
+	case "floatingips":
+		p = c.associate(who, next)
+	case "security-group-rules":
+		p = refuse(http.StatusBadRequest, "HTTPBadRequest", "Cannot update read-only attributes")
+	}
+	if p != nil {
+		return 0, nil, p
 	}
 	c.neutron[kind][text(o["id"])] = next
-	return http.StatusOK, object{singular[kind]: next}, nil
+	return http.StatusOK, object{singular[kind]: c.view(kind, next)}, nil
 }
 
 func (c *Cloud) remove(who Identity, r *http.Request) (int, any, *problem) {
@@ -359,10 +385,15 @@ func (c *Cloud) remove(who Identity, r *http.Request) (int, any, *problem) {
 				return 0, nil, refuse(http.StatusConflict, "RouterInUse", "Router %s still has ports", id)
 			}
 		}
+	case "security-groups":
+		if p := c.removeGroup(o); p != nil {
+			return 0, nil, p
+		}
 	case "ports":
 		if o["device_owner"] == "network:router_interface" {
 			return 0, nil, refuse(http.StatusConflict, "ServicePortInUse", "Port %s cannot be deleted directly via the port API: has device owner network:router_interface.", id)
 		}
+		c.disassociate(id)
 	}
 	delete(c.neutron[kind], id)
 	return http.StatusNoContent, nil, nil
@@ -392,6 +423,9 @@ func (c *Cloud) unplug(who Identity, r *http.Request) (int, any, *problem) {
 	}
 	if port["device_id"] != router["id"] {
 		return 0, nil, refuse(http.StatusNotFound, "RouterInterfaceNotFound", "Router %v does not have an interface with id %v", router["id"], port["id"])
+	}
+	if p := c.heldByFloating(router, port); p != nil {
+		return 0, nil, p
 	}
 	delete(c.neutron["ports"], text(port["id"]))
 	return http.StatusOK, object{"id": router["id"], "port_id": port["id"]}, nil
