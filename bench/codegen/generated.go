@@ -28,8 +28,8 @@ func generate(ctx context.Context, lib *nf.Library, request string, hook ebpf.Ta
 }
 
 // loadGenerated loads a compiled chain and writes a workload. Of the backbone alone only the classifiers are written.
-func loadGenerated(lib *nf.Library, r *build.Result, hook ebpf.Target, w workloadOf) (*dataplane.Program, error) {
-	p, err := dataplane.Load(r.Object, dataplane.LoadOptions{Targets: []ebpf.Target{hook}})
+func loadGenerated(ctx context.Context, lib *nf.Library, r *build.Result, hook ebpf.Target, w workloadOf) (*dataplane.Program, error) {
+	p, err := dataplane.Load(ctx, r.Object, dataplane.LoadOptions{Targets: []ebpf.Target{hook}})
 	if err != nil {
 		return nil, err
 	}

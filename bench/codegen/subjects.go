@@ -72,7 +72,7 @@ func (b *bench) addGenerated(ctx context.Context, lib *nf.Library, name, request
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return b.add(name, hook, func() (*cebpf.Program, func() error, error) {
-		p, err := loadGenerated(lib, r, hook, w)
+		p, err := loadGenerated(ctx, lib, r, hook, w)
 		if err != nil {
 			return nil, nil, err
 		}

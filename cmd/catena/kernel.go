@@ -11,6 +11,7 @@ import (
 	"github.com/catena-nfv/catena/internal/cli"
 	"github.com/catena-nfv/catena/internal/dataplane"
 	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
+	"github.com/catena-nfv/catena/internal/p4/diag"
 	"github.com/catena-nfv/catena/internal/p4/target"
 	"github.com/catena-nfv/catena/internal/p4/tool"
 )
@@ -23,7 +24,7 @@ func generate(c *tool.Compiled) (*ebpf.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, diags := ebpf.Generate(p, nil)
+	spec, diags := ebpf.Generate(p, c.Files)
 	if diags.HasErrors() {
 		return nil, &tool.Rejected{Files: c.Files, Diags: diags}
 	}
@@ -60,7 +61,16 @@ func (kernel) Build(c *tool.Compiled, dir, name string) ([]string, error) {
 	}
 	obj, err := dataplane.Build(context.Background(), spec, dataplane.BuildOptions{CacheDir: cacheDir(), Targets: hooks(spec)})
 	if err != nil {
-		return nil, err
+		return nil, rejected(c, err)
+	}
+	if os.Geteuid() == 0 { // what the kernel says of it is known before a switch is asked to run it
+		p, err := dataplane.Load(context.Background(), obj, dataplane.LoadOptions{})
+		if err != nil {
+			return nil, rejected(c, err)
+		}
+		if err := p.Close(); err != nil {
+			return nil, err
+		}
 	}
 	files := []string{source}
 	for t, elf := range obj.ELF {
@@ -90,12 +100,13 @@ func (kernel) Device(c *tool.Compiled, hook string) (target.Device, error) {
 	if len(hs) == 0 {
 		return nil, fmt.Errorf("the program can run on neither hook: %v", spec.Targets)
 	}
-	prog, err := loadForTest(spec, hs[:1], false)
-	if errors.Is(err, dataplane.ErrStack) {
-		prog, err = loadForTest(spec, hs[:1], true)
-	}
+	obj, err := dataplane.Build(context.Background(), spec, dataplane.BuildOptions{CacheDir: cacheDir(), Targets: hs[:1], Test: true})
 	if err != nil {
-		return nil, err
+		return nil, rejected(c, err)
+	}
+	prog, err := dataplane.Load(context.Background(), obj, dataplane.LoadOptions{Targets: hs[:1]})
+	if err != nil {
+		return nil, rejected(c, err)
 	}
 	d, err := dataplane.OpenTestDevice(prog, hs[0])
 	if err != nil {
@@ -105,11 +116,11 @@ func (kernel) Device(c *tool.Compiled, hook string) (target.Device, error) {
 	return d, nil
 }
 
-func loadForTest(spec *ebpf.Spec, hooks []ebpf.Target, stateInMap bool) (*dataplane.Program, error) {
-	obj, err := dataplane.Build(context.Background(), spec, dataplane.BuildOptions{
-		CacheDir: cacheDir(), Targets: hooks, Test: true, StateInMap: stateInMap})
-	if err != nil {
-		return nil, err
+// rejected makes what the kernel refuses what the compiler rejects.
+func rejected(c *tool.Compiled, err error) error {
+	var r *dataplane.Refusal
+	if errors.As(err, &r) {
+		return &tool.Rejected{Files: c.Files, Diags: diag.List{r.Diagnostic(c.Files)}}
 	}
-	return dataplane.Load(obj, dataplane.LoadOptions{Targets: hooks})
+	return err
 }

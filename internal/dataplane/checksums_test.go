@@ -18,7 +18,7 @@ func TestWholeChecksums(t *testing.T) {
 	o, err := Build(t.Context(), spec, BuildOptions{CacheDir: w.cache, Targets: s.Hooks()})
 	must(t, err)
 	load := func() *Program {
-		p, err := Load(o, LoadOptions{})
+		p, err := Load(t.Context(), o, LoadOptions{})
 		must(t, err)
 		return p
 	}

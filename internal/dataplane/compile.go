@@ -11,8 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	cebpf "github.com/cilium/ebpf"
@@ -30,19 +30,34 @@ type BuildOptions struct {
 	// Test compiles for TestDevice: packets may then be shorter than what the kernel
 	// takes for an Ethernet frame.
 	Test bool
-	// StateInMap keeps the state of a packet in a map even if clang would get by
-	// with the stack: the verifier counts the stack of called functions, too, and
-	// may find it too much (Load then fails with ErrStack).
-	StateInMap bool
+	// Way is the way in which the program is laid out if clang allows it, one of Ways; else
+	// the next that it allows. "" means the one in which the kernel took the program
+	// before, if the cache knows, or the first.
+	Way string
 	// Clang is the compiler; "" means "clang".
 	Clang string
 }
 
-// Object is a compiled Spec, one collection for each hook.
+func (o BuildOptions) clang() string {
+	if o.Clang == "" {
+		return "clang"
+	}
+	return o.Clang
+}
+
+// Object is a compiled Spec, one collection for each hook. Load may have it compiled in
+// another way, and changes it then.
 type Object struct {
 	Spec *ebpf.Spec
 	ELF  map[ebpf.Target][]byte
+
+	opts       BuildOptions
+	way        map[ebpf.Target]int // of ways
+	remembered map[ebpf.Target]bool
 }
+
+// Way is the name of the way in which the program of a hook is laid out.
+func (o *Object) Way(t ebpf.Target) string { return ways[o.way[t]].name }
 
 // Collection parses the object of one hook.
 func (o *Object) Collection(t ebpf.Target) (*cebpf.CollectionSpec, error) {
@@ -57,13 +72,8 @@ func (o *Object) Collection(t ebpf.Target) (*cebpf.CollectionSpec, error) {
 	return c, nil
 }
 
-// ErrStack is wrapped by the error of a program whose state does not fit the
-// kernel's stack in either way of keeping it.
-var ErrStack = errors.New("more than 512 bytes of stack")
-
-// Build compiles a Spec by clang, or takes the objects from the cache. The state of
-// a packet is kept on the stack and in registers if it fits there, else in a per-CPU
-// map.
+// Build compiles a Spec by clang, or takes the objects from the cache. The error of a
+// program that is beyond a limit of the kernel is a *Refusal.
 func Build(ctx context.Context, spec *ebpf.Spec, opts BuildOptions) (*Object, error) {
 	targets := opts.Targets
 	if targets == nil {
@@ -73,40 +83,32 @@ func Build(ctx context.Context, spec *ebpf.Spec, opts BuildOptions) (*Object, er
 			}
 		}
 	}
-	o := &Object{Spec: spec, ELF: map[ebpf.Target][]byte{}}
-	type result struct {
-		t   ebpf.Target
-		elf []byte
-		err error
-	}
-	results := make(chan result, len(targets))
 	for _, t := range targets {
 		if why := spec.Targets[t]; why != "" {
 			return nil, fmt.Errorf("program %q cannot run on %s: %s", spec.Name, t, why)
 		}
-		go func() {
-			elf, err := buildTarget(ctx, spec, t, opts)
-			results <- result{t, elf, err}
-		}()
 	}
-	var errs []error
-	for range targets {
-		r := <-results
-		if r.err != nil {
-			errs = append(errs, fmt.Errorf("program %q: %s: %w", spec.Name, r.t, r.err))
-			continue
+	o := &Object{Spec: spec, ELF: map[ebpf.Target][]byte{}, opts: opts, way: map[ebpf.Target]int{}, remembered: map[ebpf.Target]bool{}}
+	parts := make([]*Object, len(targets))
+	errs := make([]error, len(targets))
+	var all sync.WaitGroup
+	for i, t := range targets {
+		p := &Object{Spec: spec, ELF: map[ebpf.Target][]byte{}, opts: opts, way: map[ebpf.Target]int{}, remembered: map[ebpf.Target]bool{}}
+		parts[i] = p
+		all.Go(func() { errs[i] = p.buildFrom(ctx, t, p.recall(t)) })
+	}
+	all.Wait()
+	for i, t := range targets {
+		o.ELF[t], o.way[t], o.remembered[t] = parts[i].ELF[t], parts[i].way[t], parts[i].remembered[t]
+		var refused *Refusal
+		if errors.As(errs[i], &refused) {
+			return nil, o.explain(ctx, t, refused)
 		}
-		o.ELF[r.t] = r.elf
+		if errs[i] != nil {
+			errs[i] = fmt.Errorf("program %q: %s: %w", spec.Name, t, errs[i])
+		}
 	}
 	return o, errors.Join(errs...)
-}
-
-func buildTarget(ctx context.Context, spec *ebpf.Spec, t ebpf.Target, opts BuildOptions) ([]byte, error) {
-	elf, err := compileCached(ctx, spec.Source, flags(t, opts.Test, opts.StateInMap), opts)
-	if errors.Is(err, ErrStack) && !opts.StateInMap {
-		return compileCached(ctx, spec.Source, flags(t, opts.Test, true), opts)
-	}
-	return elf, err
 }
 
 // flags are the compiler's arguments that decide about the object.
@@ -132,13 +134,10 @@ func flags(t ebpf.Target, test, stateInMap bool) []string {
 	return f
 }
 
-// compileCached compiles unless the cache has the object. That a program does not
-// fit the stack is remembered, too, as an empty object.
+// compileCached compiles unless the cache has the object. That a program is refused is
+// remembered, too, as an empty object.
 func compileCached(ctx context.Context, src string, flags []string, opts BuildOptions) ([]byte, error) {
-	clang := opts.Clang
-	if clang == "" {
-		clang = "clang"
-	}
+	clang := opts.clang()
 	if opts.CacheDir == "" {
 		return compile(ctx, clang, src, flags, "")
 	}
@@ -146,7 +145,7 @@ func compileCached(ctx context.Context, src string, flags []string, opts BuildOp
 	name := filepath.Join(opts.CacheDir, hex.EncodeToString(sum[:16])+".o")
 	if elf, err := ReadCached(name); err == nil {
 		if len(elf) == 0 {
-			return nil, ErrStack
+			return nil, &Refusal{Message: "clang refuses what the compiler made of this"}
 		}
 		return elf, nil
 	}
@@ -154,7 +153,8 @@ func compileCached(ctx context.Context, src string, flags []string, opts BuildOp
 		return nil, fmt.Errorf("object cache: %w", err)
 	}
 	elf, err := compile(ctx, clang, src, flags, opts.CacheDir)
-	if errors.Is(err, ErrStack) {
+	var refused *Refusal
+	if errors.As(err, &refused) {
 		elf = nil
 	} else if err != nil {
 		return nil, err
@@ -225,8 +225,6 @@ func ReadCached(name string) ([]byte, error) {
 	return data, nil
 }
 
-var stackLimit = regexp.MustCompile(`(?i)BPF stack limit|stack (size|limit)[^\n]*exceed`)
-
 // compile runs clang on a text. Its temporary files are in a folder of its own below
 // dir ("": the usual place): a compiler that is killed removes none.
 func compile(ctx context.Context, clang, src string, flags []string, dir string) ([]byte, error) {
@@ -250,14 +248,15 @@ func compile(ctx context.Context, clang, src string, flags []string, dir string)
 		if errors.Is(err, exec.ErrNotFound) {
 			return nil, fmt.Errorf("%s not found: install the clang package", clang)
 		}
-		if stackLimit.Match(msg.Bytes()) {
-			return nil, ErrStack
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			return nil, fmt.Errorf("clang: %w", err)
 		}
-		return nil, fmt.Errorf("clang: %w:\n%s", err, errorLines(msg.String(), 20))
+		return nil, refusedByClang(errorLines(msg.String(), 20))
 	}
 	// Some versions of clang only warn.
-	if stackLimit.Match(msg.Bytes()) {
-		return nil, ErrStack
+	if r := understand(msg.String(), ofClang); r != nil {
+		return nil, refusedByClang(msg.String())
 	}
 	elf, err := os.ReadFile(out)
 	if err != nil {

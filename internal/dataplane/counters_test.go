@@ -63,7 +63,7 @@ func TestDirectCounters(t *testing.T) {
 
 	object, err := Build(t.Context(), d.Spec, BuildOptions{Targets: []ebpf.Target{ebpf.TC}, Test: true})
 	must(t, err)
-	next, err := Load(object, LoadOptions{Maps: d.Shared(d.Spec), Contents: d.Contents()})
+	next, err := Load(t.Context(), object, LoadOptions{Maps: d.Shared(d.Spec), Contents: d.Contents()})
 	must(t, err)
 	defer next.Close()
 	send(entries + 1)

@@ -52,7 +52,7 @@ func TestManyTables(t *testing.T) {
 			t.Fatal(diags.Err(nil))
 		}
 		_, err := Build(t.Context(), spec, BuildOptions{Targets: []ebpf.Target{ebpf.TC}})
-		if !errors.Is(err, target.ErrUnsupported) || !strings.Contains(err.Error(), "maps, a kernel's program has 64 at most") {
+		if !errors.Is(err, target.ErrUnsupported) || !strings.Contains(err.Error(), "the kernel lets a program use 64 maps") {
 			t.Errorf("%d tables: %v", n, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -37,8 +38,9 @@ type Program struct {
 	*tables.Control
 }
 
-// Load loads an object into the kernel. The new maps hold the program's own entries.
-func Load(o *Object, opts LoadOptions) (*Program, error) {
+// Load loads an object into the kernel. The new maps hold the program's own entries. If the kernel refuses the program,
+// it is compiled in the next way. The error of one that the kernel takes in no way is a *Refusal.
+func Load(ctx context.Context, o *Object, opts LoadOptions) (*Program, error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("raise the limit of locked memory: %w", err)
 	}
@@ -56,7 +58,7 @@ func Load(o *Object, opts LoadOptions) (*Program, error) {
 		replace[name] = m
 	}
 	for _, t := range targets {
-		load := p.load
+		load := func(o *Object, t ebpf.Target, replace map[string]*cebpf.Map) error { return p.load(ctx, o, t, replace) }
 		if opts.Same != nil && opts.Same.program(t) != nil {
 			load = func(_ *Object, t ebpf.Target, _ map[string]*cebpf.Map) error { return p.share(opts.Same, t) }
 		}
@@ -112,8 +114,28 @@ func (p *Program) share(same *Program, t ebpf.Target) error {
 	return nil
 }
 
-// load loads the program of one hook, taking maps from replace.
-func (p *Program) load(o *Object, t ebpf.Target, replace map[string]*cebpf.Map) error {
+// load loads the program of one hook, in the first way in which the kernel takes it, taking maps from replace.
+func (p *Program) load(ctx context.Context, o *Object, t ebpf.Target, replace map[string]*cebpf.Map) error {
+	for {
+		err := p.loadObject(o, t, replace)
+		if err == nil {
+			o.remember(t)
+			return nil
+		}
+		if !refuses(err) {
+			return fmt.Errorf("program %q: load for %s: %w", o.Spec.Name, t, err)
+		}
+		var refused *Refusal
+		if err := o.buildFrom(ctx, t, o.way[t]+1); errors.As(err, &refused) {
+			return o.explain(ctx, t, refused)
+		} else if err != nil {
+			return fmt.Errorf("program %q: %s: %w", o.Spec.Name, t, err)
+		}
+	}
+}
+
+// loadObject loads the object of one hook as it is.
+func (p *Program) loadObject(o *Object, t ebpf.Target, replace map[string]*cebpf.Map) error {
 	spec, err := o.Collection(t)
 	if err != nil {
 		return err
@@ -124,14 +146,15 @@ func (p *Program) load(o *Object, t ebpf.Target, replace map[string]*cebpf.Map) 
 			known[name] = m
 		}
 	}
-	coll, err := cebpf.NewCollectionWithOptions(spec, cebpf.CollectionOptions{MapReplacements: known})
+	// Without a log it is loaded once only.
+	coll, err := cebpf.NewCollectionWithOptions(spec, cebpf.CollectionOptions{MapReplacements: known, Programs: cebpf.ProgramOptions{LogDisabled: true}})
 	if err != nil {
-		return fmt.Errorf("program %q: load for %s: %w", o.Spec.Name, t, verifierError(err))
+		return err
 	}
 	defer coll.Close()
 	prog := coll.DetachProgram(ebpf.ProgramName)
 	if prog == nil {
-		return fmt.Errorf("program %q: object for %s has no program %s", o.Spec.Name, t, ebpf.ProgramName)
+		return fmt.Errorf("the object has no program %s", ebpf.ProgramName)
 	}
 	if t == ebpf.TC {
 		p.TC = prog
@@ -146,31 +169,6 @@ func (p *Program) load(o *Object, t ebpf.Target, replace map[string]*cebpf.Map) 
 		}
 	}
 	return nil
-}
-
-// verifierError shortens a verifier's complaint to its end, where the reason stands,
-// with the P4 line that the instruction comes from.
-func verifierError(err error) error {
-	var ve *cebpf.VerifierError
-	if !errors.As(err, &ve) {
-		return err
-	}
-	const keep = 12
-	lines := ve.Log
-	if len(lines) > keep {
-		lines = lines[len(lines)-keep:]
-	}
-	where := ""
-	for i := len(ve.Log) - 1; i >= 0 && where == ""; i-- {
-		if l := strings.TrimSpace(ve.Log[i]); strings.HasPrefix(l, "; ") && strings.Contains(l, "@") {
-			where = " at " + strings.TrimSpace(l[strings.LastIndex(l, "@")+1:])
-		}
-	}
-	cause := ve.Cause
-	if strings.Contains(strings.Join(lines, "\n"), "combined stack size") {
-		cause = ErrStack
-	}
-	return fmt.Errorf("the kernel's verifier refuses the program%s: %w\n\t%s", where, cause, strings.Join(lines, "\n\t"))
 }
 
 // Shared returns the maps whose contents mean the same in a successor, for

@@ -3,12 +3,12 @@ package dataplane
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	cebpf "github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
-	"github.com/catena-nfv/catena/internal/p4/target"
 )
 
 // maxStack is how many bytes of stack a program and the functions that it calls may
@@ -32,21 +32,23 @@ func checkLimits(elf []byte) error {
 	if p == nil {
 		return fmt.Errorf("compiled object: no program %s", ebpf.ProgramName)
 	}
+	var order []string // the maps in use
 	used := map[string]bool{}
 	for _, ins := range p.Instructions {
-		if ins.IsLoadFromMap() {
-			used[ins.Reference()] = true
+		if m := ins.Reference(); ins.IsLoadFromMap() && !used[m] {
+			used[m] = true
+			order = append(order, m)
 		}
 	}
-	if len(used) > maxMaps {
-		return fmt.Errorf("%w: the program needs %d maps, a kernel's program has %d at most: each table, counter, meter and register "+
-			"is one, a ternary table two; use fewer of them", target.ErrUnsupported, len(used), maxMaps)
+	if len(order) > maxMaps {
+		r := beyond(ebpf.LimitMaps, "from here on the program needs more maps than a program can have: %d", len(order))
+		r.name = order[maxMaps]
+		return r
 	}
 	return checkStack(p)
 }
 
-// checkStack fails with ErrStack if a program would exceed the kernel's stack limit:
-// clang looks at single functions only.
+// checkStack fails if a program would exceed the kernel's limits of stack: clang looks at single functions only.
 func checkStack(p *cebpf.ProgramSpec) error {
 	frames, calls := map[string]int{}, map[string][]string{}
 	name := ""
@@ -78,8 +80,11 @@ func checkStack(p *cebpf.ProgramSpec) error {
 			use(off + int(ins.Constant))
 		}
 	}
-	if n := deepest(ebpf.ProgramName, frames, calls, map[string]bool{}); n > maxStack {
-		return fmt.Errorf("%w: %d bytes with all functions called", ErrStack, n)
+	chain := deepest(ebpf.ProgramName, frames, calls, map[string]bool{})
+	if n := chain.bytes; n > maxStack {
+		r := beyond(ebpf.LimitStack, "this and what calls it need %d bytes of stack", n)
+		r.name = slices.MaxFunc(chain.functions, func(a, b string) int { return frames[a] - frames[b] })
+		return r
 	}
 	return nil
 }
@@ -98,16 +103,24 @@ func isFunction(all asm.Instructions, symbol, current string) bool {
 	return false
 }
 
-// deepest is the stack that a function and what it calls use at most.
-func deepest(f string, frames map[string]int, calls map[string][]string, on map[string]bool) int {
+// chain is functions that call one another.
+type chain struct {
+	bytes     int // of stack
+	functions []string
+}
+
+// deepest is the chain of calls from a function on that needs the most stack.
+func deepest(f string, frames map[string]int, calls map[string][]string, on map[string]bool) chain {
 	if on[f] {
-		return 0
+		return chain{}
 	}
 	on[f] = true
-	most := 0
+	var most chain
 	for _, g := range calls[f] {
-		most = max(most, deepest(g, frames, calls, on))
+		if c := deepest(g, frames, calls, on); c.bytes > most.bytes {
+			most = c
+		}
 	}
 	delete(on, f)
-	return (max(frames[f], 1)+stackUnit-1)/stackUnit*stackUnit + most
+	return chain{most.bytes + (max(frames[f], 1)+stackUnit-1)/stackUnit*stackUnit, append(most.functions, f)}
 }

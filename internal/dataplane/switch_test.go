@@ -135,7 +135,7 @@ func (w *wireBed) load(s *Switch, version int) *Program {
 	}
 	opts, release := s.Predecessor(o.Spec)
 	defer release()
-	p, err := Load(o, opts)
+	p, err := Load(w.t.Context(), o, opts)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -627,7 +627,7 @@ func TestSwitchRunFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Load(o, LoadOptions{})
+	p, err := Load(t.Context(), o, LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

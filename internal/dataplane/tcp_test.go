@@ -51,7 +51,7 @@ func TestTCPThroughNAT(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := Load(o, LoadOptions{})
+			p, err := Load(t.Context(), o, LoadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -28,7 +28,7 @@ func open(t *testing.T, p *ir.Program, hook ebpf.Target) *TestDevice {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	prog, err := Load(o, LoadOptions{})
+	prog, err := Load(t.Context(), o, LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

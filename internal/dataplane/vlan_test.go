@@ -22,7 +22,7 @@ func TestTags(t *testing.T) {
 		s := w.open()
 		o, err := Build(t.Context(), spec, BuildOptions{CacheDir: w.cache, Targets: s.Hooks()})
 		must(t, err)
-		p, err := Load(o, LoadOptions{})
+		p, err := Load(t.Context(), o, LoadOptions{})
 		must(t, err)
 		must(t, s.Run(p))
 		w.addPorts(s)

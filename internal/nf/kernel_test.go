@@ -63,22 +63,16 @@ func TestKernel(t *testing.T) {
 	}
 }
 
-// load loads a program for test runs, with its state in a map where the stack is too
-// small.
+// load loads a program for test runs.
 func load(t *testing.T, spec *ebpf.Spec, hook ebpf.Target) *dataplane.Program {
 	t.Helper()
-	for _, inMap := range []bool{false, true} {
-		o, err := dataplane.Build(t.Context(), spec, dataplane.BuildOptions{Targets: []ebpf.Target{hook}, Test: true, StateInMap: inMap})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := dataplane.Load(o, dataplane.LoadOptions{Targets: []ebpf.Target{hook}})
-		if err == nil {
-			return p
-		}
-		if !errors.Is(err, dataplane.ErrStack) || inMap {
-			t.Fatal(err)
-		}
+	o, err := dataplane.Build(t.Context(), spec, dataplane.BuildOptions{Targets: []ebpf.Target{hook}, Test: true})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return nil
+	p, err := dataplane.Load(t.Context(), o, dataplane.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

@@ -41,20 +41,13 @@ func kernel(t testing.TB, hook ebpf.Target) func(*ir.Program) (target.Device, er
 		if why := spec.Targets[hook]; why != "" {
 			return nil, fmt.Errorf("%w: %s", errNoPlace, why)
 		}
-		var loaded *dataplane.Program
-		for _, inMap := range []bool{false, true} {
-			o, err := dataplane.Build(t.Context(), spec, dataplane.BuildOptions{Targets: []ebpf.Target{hook}, Test: true, StateInMap: inMap, CacheDir: cache})
-			if err != nil {
-				return nil, err
-			}
-			loaded, err = dataplane.Load(o, dataplane.LoadOptions{Targets: []ebpf.Target{hook}})
-			if errors.Is(err, dataplane.ErrStack) && !inMap {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			break
+		o, err := dataplane.Build(t.Context(), spec, dataplane.BuildOptions{Targets: []ebpf.Target{hook}, Test: true, CacheDir: cache})
+		if err != nil {
+			return nil, err
+		}
+		loaded, err := dataplane.Load(t.Context(), o, dataplane.LoadOptions{})
+		if err != nil {
+			return nil, err
 		}
 		d, err := dataplane.OpenTestDevice(loaded, hook)
 		if err != nil {

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -90,9 +89,11 @@ func TestRun(t *testing.T) {
 			if f := fsys["unsupported.txt"]; f != nil {
 				unsupported = strings.TrimSpace(string(f.Data))
 			}
-			for _, hook := range []ebpf.Target{ebpf.TC, ebpf.XDP} {
-				if d := openKernel(t, p, hook, unsupported); d != nil {
-					run(t, "on "+string(hook), p, script, d)
+			for _, way := range []string{"", "functions"} {
+				for _, hook := range []ebpf.Target{ebpf.TC, ebpf.XDP} {
+					if d := openKernel(t, p, hook, way, unsupported); d != nil {
+						run(t, "on "+string(hook)+" "+way, p, script, d)
+					}
 				}
 			}
 		})
@@ -122,7 +123,7 @@ func openInterpreter(t *testing.T, p *ir.Program) target.Device {
 // openKernel loads a program for test runs. It gives nil where that cannot be: without
 // the right to load, on a hook that lacks what the program needs, or when the back end
 // says as expected that something is unsupported.
-func openKernel(t *testing.T, p *ir.Program, hook ebpf.Target, unsupported string) target.Device {
+func openKernel(t *testing.T, p *ir.Program, hook ebpf.Target, way, unsupported string) target.Device {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		return nil
@@ -141,25 +142,20 @@ func openKernel(t *testing.T, p *ir.Program, hook ebpf.Target, unsupported strin
 	if why := spec.Targets[hook]; why != "" {
 		return nil
 	}
-	for _, inMap := range []bool{false, true} {
-		obj, err := dataplane.Build(context.Background(), spec, dataplane.BuildOptions{Targets: []ebpf.Target{hook}, Test: true, StateInMap: inMap})
-		var loaded *dataplane.Program
-		if err == nil {
-			loaded, err = dataplane.Load(obj, dataplane.LoadOptions{Targets: []ebpf.Target{hook}})
-		}
-		if errors.Is(err, dataplane.ErrStack) && !inMap {
-			continue
-		}
-		if err != nil {
-			t.Errorf("%s: %v", hook, err)
-			return nil
-		}
-		d, err := dataplane.OpenTestDevice(loaded, hook)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { d.Close() })
-		return d
+	obj, err := dataplane.Build(context.Background(), spec, dataplane.BuildOptions{Targets: []ebpf.Target{hook}, Test: true, Way: way})
+	if err != nil {
+		t.Errorf("%s: %v", hook, err)
+		return nil
 	}
-	return nil
+	loaded, err := dataplane.Load(context.Background(), obj, dataplane.LoadOptions{})
+	if err != nil {
+		t.Errorf("%s: %v", hook, err)
+		return nil
+	}
+	d, err := dataplane.OpenTestDevice(loaded, hook)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
 }

@@ -146,3 +146,23 @@ func (f *File) lineText(off int32) (text []byte, begin int32) {
 	}
 	return bytes.TrimRight(f.Src[begin:end], "\r"), begin
 }
+
+// Line returns what stands on a line of a file, as positions name them, without the white space around it. The span is
+// invalid if there is no such line.
+func (fs *FileSet) Line(name string, line int) Span {
+	for _, f := range fs.files {
+		for i, begin := range f.lines {
+			if p := f.Position(begin); p.Line != line || p.Filename != name {
+				continue
+			}
+			end := int32(len(f.Src))
+			if i+1 < len(f.lines) {
+				end = f.lines[i+1]
+			}
+			text := f.Src[begin:end]
+			begin += int32(len(text) - len(bytes.TrimLeft(text, " \t\r\n")))
+			return Span{File: f.ID, Start: min(begin, end), End: begin + int32(len(bytes.TrimSpace(text)))}
+		}
+	}
+	return Span{}
+}

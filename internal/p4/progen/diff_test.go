@@ -19,12 +19,13 @@ var (
 	kernels = flag.Int("kernel", 12, "compile one program in so many for the kernel; 0: none")
 	tries   = flag.Int("shrink", 0, "how often to try to make what fails smaller")
 	save    = flag.String("save", "", "write what fails into this folder")
+	way     = flag.String("way", "", "how the kernel's programs are laid out: one of dataplane.Ways")
 	within  = flag.Duration("within", 15*time.Second, "start no program later than that")
 )
 
 // TestDifferential compares all ways of running generated programs.
 func TestDifferential(t *testing.T) {
-	w := ways{stats: &stats{}}
+	w := ways{stats: newStats(), way: *way}
 	begin := time.Now()
 	n := 0
 	for seed := *first; seed < *first+uint64(*seeds) && time.Since(begin) < *within; seed++ {
@@ -49,7 +50,11 @@ func TestDifferential(t *testing.T) {
 		f = w.check(c)
 		report(t, fmt.Sprintf("seed %d", seed), c, f)
 	}
-	t.Logf("%d programs; %d for the kernel, of which %d unsupported; %d loaded", n, w.stats.programs, w.stats.unsupported, w.stats.loaded)
+	t.Logf("%d programs; %d for the kernel, of which %d unsupported; %d loaded, in %v; %d beyond limits",
+		n, w.stats.programs, w.stats.unsupported, w.stats.loaded, w.stats.ways, len(w.stats.beyond))
+	for _, b := range w.stats.beyond {
+		t.Log(b)
+	}
 }
 
 // FuzzDifferential compares all ways of running the programs that a fuzzer's bytes stand
@@ -59,7 +64,7 @@ func TestDifferential(t *testing.T) {
 func FuzzDifferential(f *testing.F) {
 	f.Add([]byte("one program and its packets"))
 	f.Fuzz(func(t *testing.T, choices []byte) {
-		w := ways{stats: &stats{}}
+		w := ways{stats: newStats()}
 		if os.Geteuid() == 0 {
 			w.hooks = []ebpf.Target{ebpf.TC}
 		}

@@ -107,7 +107,7 @@ func state(p *ir.Program, d target.Device) []string {
 	return out
 }
 
-func front(text string) (*ir.Program, *failure) {
+func front(text string) (*ir.Program, *diag.FileSet, *failure) {
 	p, fset, diags := compile.File("p.p4", compile.Options{FS: fstest.MapFS{"p.p4": {Data: []byte(text)}}})
 	if err := diags.Err(fset); err != nil {
 		var errs diag.List
@@ -116,12 +116,12 @@ func front(text string) (*ir.Program, *failure) {
 				errs = append(errs, d)
 			}
 		}
-		return nil, &failure{"rejected " + string(errs[0].Code), errs.Err(fset).Error()}
+		return nil, nil, &failure{"rejected " + string(errs[0].Code), errs.Err(fset).Error()}
 	}
 	if err := ir.Verify(p); err != nil {
-		return nil, &failure{"malformed", err.Error()}
+		return nil, nil, &failure{"malformed", err.Error()}
 	}
-	return p, nil
+	return p, fset, nil
 }
 
 // compare says where two observations part.
@@ -144,10 +144,17 @@ func compare(way string, want, got []string) *failure {
 // ways says what to compare with.
 type ways struct {
 	hooks []ebpf.Target
+	way   string // in which the kernel's program is laid out; "": the first that it takes
 	stats *stats
 }
 
-type stats struct{ programs, loaded, unsupported int }
+type stats struct {
+	programs, loaded, unsupported int
+	ways                          map[string]int // in which programs were loaded
+	beyond                        []string       // what was told of programs that are beyond a limit
+}
+
+func newStats() *stats { return &stats{ways: map[string]int{}} }
 
 // check runs a case every way. It returns nil if all agree.
 func (w ways) check(c progen.Case) (f *failure) {
@@ -158,7 +165,7 @@ func (w ways) check(c progen.Case) (f *failure) {
 		}
 	}()
 	text := c.Program.String()
-	p, f := front(text)
+	p, files, f := front(text)
 	if f != nil {
 		return f
 	}
@@ -189,7 +196,7 @@ func (w ways) check(c progen.Case) (f *failure) {
 		if err != nil {
 			return &failure{"cannot print " + way, err.Error()}
 		}
-		q, f := front(text)
+		q, _, f := front(text)
 		if f != nil {
 			return &failure{"printed " + way + " " + f.kind, f.detail + "\n" + text}
 		}
@@ -224,11 +231,11 @@ func (w ways) check(c progen.Case) (f *failure) {
 		return nil
 	}
 	stage = "ebpf"
-	spec, diags := ebpf.Generate(p, nil)
+	spec, diags := ebpf.Generate(p, files)
 	w.stats.programs++
 	if diags.HasErrors() {
 		w.stats.unsupported++
-		if diags[0].Code == ebpf.Unsupported {
+		if ebpf.IsUnsupported(diags[0]) {
 			return nil
 		}
 		return &failure{"ebpf", diags[0].Message}
@@ -237,7 +244,11 @@ func (w ways) check(c progen.Case) (f *failure) {
 		if spec.Targets[hook] != "" {
 			continue
 		}
-		d, f := load(spec, hook)
+		d, f := w.load(spec, hook)
+		if f != nil && f.kind == beyondLimits {
+			w.stats.beyond = append(w.stats.beyond, f.detail)
+			continue
+		}
 		if f != nil {
 			return f
 		}
@@ -254,29 +265,31 @@ func (w ways) check(c progen.Case) (f *failure) {
 	return nil
 }
 
-func load(spec *ebpf.Spec, hook ebpf.Target) (*dataplane.TestDevice, *failure) {
-	hooks := []ebpf.Target{hook}
-	for _, inMap := range []bool{false, true} {
-		obj, err := dataplane.Build(context.Background(), spec, dataplane.BuildOptions{Targets: hooks, Test: true, StateInMap: inMap})
-		if err != nil {
-			if errors.Is(err, dataplane.ErrStack) && !inMap {
-				continue
-			}
-			return nil, &failure{"clang", err.Error()}
-		}
-		p, err := dataplane.Load(obj, dataplane.LoadOptions{Targets: hooks})
-		if errors.Is(err, dataplane.ErrStack) && !inMap {
-			continue
-		}
-		if err != nil {
-			return nil, &failure{"verifier", err.Error()}
-		}
-		d, err := dataplane.OpenTestDevice(p, hook)
-		if err != nil {
-			p.Close()
-			return nil, &failure{"device", err.Error()}
-		}
-		return d, nil
+func (w ways) load(spec *ebpf.Spec, hook ebpf.Target) (*dataplane.TestDevice, *failure) {
+	obj, err := dataplane.Build(context.Background(), spec, dataplane.BuildOptions{Targets: []ebpf.Target{hook}, Test: true, Way: w.way})
+	if err != nil {
+		return nil, refused("clang", err)
 	}
-	return nil, &failure{"verifier", "the stack is too small in both ways"}
+	p, err := dataplane.Load(context.Background(), obj, dataplane.LoadOptions{})
+	if err != nil {
+		return nil, refused("verifier", err)
+	}
+	w.stats.ways[obj.Way(hook)]++
+	d, err := dataplane.OpenTestDevice(p, hook)
+	if err != nil {
+		p.Close()
+		return nil, &failure{"device", err.Error()}
+	}
+	return d, nil
+}
+
+// beyondLimits is the kind of failure that is none: a limit of the kernel, told with its place.
+const beyondLimits = "beyond limits"
+
+func refused(who string, err error) *failure {
+	var r *dataplane.Refusal
+	if errors.As(err, &r) && r.Limit != nil && r.Line > 0 {
+		return &failure{beyondLimits, err.Error()}
+	}
+	return &failure{who, err.Error()}
 }

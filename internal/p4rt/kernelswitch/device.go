@@ -4,7 +4,6 @@ package kernelswitch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/catena-nfv/catena/internal/dataplane"
@@ -115,8 +114,6 @@ type program struct {
 	d    *Device
 	info *configv1.P4Info
 	obj  *dataplane.Object
-	// inMap: the verifier found that the stack is too small for a packet's state.
-	inMap bool
 }
 
 // build compiles for the hooks that the switch's ports need.
@@ -129,7 +126,7 @@ func (p *program) build(ctx context.Context, spec *ebpf.Spec) error {
 	}
 	p.d.cfg.Progress("clang")
 	obj, err := dataplane.Build(ctx, spec, dataplane.BuildOptions{
-		CacheDir: p.d.cfg.CacheDir, Targets: hooks, StateInMap: p.inMap,
+		CacheDir: p.d.cfg.CacheDir, Targets: hooks,
 	})
 	p.obj = obj
 	return err
@@ -155,15 +152,7 @@ func (p *program) Load(ctx context.Context, keep bool) (server.Pipeline, error) 
 		defer release()
 	}
 	opts.Targets = hooks
-	loaded, err := dataplane.Load(p.obj, opts)
-	if errors.Is(err, dataplane.ErrStack) && !p.inMap {
-		p.inMap = true
-		if err := p.build(ctx, p.obj.Spec); err != nil {
-			return nil, err
-		}
-		p.d.cfg.Progress("load")
-		loaded, err = dataplane.Load(p.obj, opts)
-	}
+	loaded, err := dataplane.Load(ctx, p.obj, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -485,9 +485,14 @@ func (f *fn) matches(k ir.Keyset, v val, signed bool) string {
 // writeAction writes the function of an action.
 func (g *gen) writeAction(a *ir.Action) {
 	f := g.newFn()
+	if g.divided(a.Body) {
+		f.apart()
+		f.t.indent = 0
+		defer func() { g.funcs.take(f.t) }()
+	}
 	params := []string{"ctx_t *ctx", "struct state *s"}
 	for _, p := range a.Params {
-		n, w := g.vars[p], width(p.Type)
+		n, w := g.argument(p), width(p.Type)
 		if w > 64 {
 			params = append(params, "const u64 *"+n)
 		} else {
@@ -502,6 +507,7 @@ func (g *gen) writeAction(a *ir.Action) {
 	}
 	f.t.f("static __always_inline %s %s(%s)", ret, g.actions[a], strings.Join(params, ", "))
 	f.t.f("{")
+	f.keepArguments(a)
 	f.stmts(a.Body)
 	if ret == "int" {
 		f.t.f("return 0;")

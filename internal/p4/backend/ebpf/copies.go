@@ -309,7 +309,11 @@ func (g *gen) writeRunJobs() {
 	t.f("}")
 	t.f("")
 	t.f("/* makes the copies; without all, not those that cut the packet. How many jobs are left, or -1 */")
-	t.f("__noinline int run_jobs(ctx_t *ctx, u32 flags, u32 all)")
+	how := "__noinline"
+	if g.split {
+		how = "static __always_inline" // the kernel counts frames, of which divided programs have many
+	}
+	t.f("%s int run_jobs(ctx_t *ctx, u32 flags, u32 all)", how)
 	t.f("{")
 	t.f("struct work w = { .ctx = ctx, .q = the_queue(), .flags = flags, .all = all };")
 	t.f("u32 zero = 0;")

@@ -95,8 +95,13 @@ func (g *gen) writeDeparser() {
 	t := &g.funcs
 	f := g.newFn()
 	t.f("/* deparser %s */", g.p.Deparser.Name)
-	t.f("static __always_inline int deparse(ctx_t *ctx, struct state *s)")
-	t.f("{")
+	if g.split {
+		t.at(g.p.Deparser.Span)
+		f.beginGlobal("int", "deparse", "")
+	} else {
+		t.f("static __always_inline int deparse(ctx_t *ctx, struct state *s)")
+		t.f("{")
+	}
 	if g.stays {
 		f.writeInPlace(list)
 	} else {

@@ -254,6 +254,7 @@ func (g *gen) declareInstance(i *ir.Instance, owner *ir.Table) {
 		size++ // index 0 is no entry's
 	}
 	t := &g.maps
+	t.at(i.Span)
 	switch i.Kind {
 	case ir.KindCounter, ir.KindDirectCounter:
 		if i.Kind == ir.KindDirectCounter && owner == nil {

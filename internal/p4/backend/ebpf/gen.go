@@ -74,14 +74,32 @@ type gen struct {
 	need        map[string]bool   // parts of the prelude
 	pull        int               // bytes that have to lie in one piece
 	lastUnsup   diag.Span
+
+	// Of a program that is divided into functions: see split.go.
+	split     bool
+	most      int          // the weight of a part
+	parts     int          // so far
+	loops     bool         // struct loop is written
+	keeping   []*ir.Action // whose parameters are in the state
+	arguments map[*ir.Var]string
 }
 
 // Generate compiles a program. fs is for the positions in the text and may be nil. The
 // Spec is of use only if the list has no errors.
 func Generate(p *ir.Program, fs *diag.FileSet) (*Spec, diag.List) {
+	spec, diags := generateText(p, fs, false)
+	if !diags.HasErrors() {
+		divided, _ := generateText(p, fs, true)
+		spec.Split = divided.Source
+	}
+	return spec, diags
+}
+
+// generateText writes one of a program's texts.
+func generateText(p *ir.Program, fs *diag.FileSet, split bool) (*Spec, diag.List) {
 	g := &gen{
-		p: p, fs: fs,
-		spec:  &Spec{Name: p.Name, Targets: map[Target]string{TC: "", XDP: ""}, MapKeys: map[string]string{}},
+		p: p, fs: fs, split: split, arguments: map[*ir.Var]string{},
+		spec:  &Spec{Name: p.Name, Targets: map[Target]string{TC: "", XDP: ""}, InMap: map[Target]bool{}, MapKeys: map[string]string{}},
 		types: newScope(), globals: newScope(),
 		fields: map[*ir.Field]string{}, vars: map[*ir.Var]string{},
 		tables: map[*ir.Table]*tableInfo{}, actions: map[*ir.Action]string{},
@@ -91,8 +109,11 @@ func Generate(p *ir.Program, fs *diag.FileSet) (*Spec, diag.List) {
 		need: map[string]bool{}, lists: map[string]bool{},
 	}
 	g.use = usage{byPath: map[string]*instance{}, bits: newScope(), read: map[string]bool{}, dirty: map[string]bool{}, kept: map[*ir.Field]bool{}, ops: map[ir.Op]bool{}}
-	g.structs.fs, g.maps.fs, g.funcs.fs = fs, nil, fs
-	for _, n := range strings.Fields("catena tables filters parse ingress egress compute_checksum verify_checksum deparse finish transmit replicate run_jobs one_copy next_job pick_job pick work job jobs queue copy_state the_queue open_queue add_job put_back send_cut kept session replicas forget_metadata clone_egress clone_ingress patch prepare pass passes one_pass again fold state event counter meter scratch copies events ports_in ports_out multicast clones license to_ring turn turns line search the_line turns_wait alone open_line cut_end look_at_turn take_turn leave_turn save_front next_turn come_again") {
+	g.structs.fs, g.funcs.fs = fs, fs
+	if split {
+		g.maps.fs = fs // where the kernel refuses a map, this says what it is for
+	}
+	for _, n := range strings.Fields("catena tables filters parse ingress egress compute_checksum verify_checksum deparse finish transmit replicate run_jobs one_copy next_job pick_job pick work job jobs queue copy_state the_queue open_queue add_job put_back send_cut kept session replicas forget_metadata clone_egress clone_ingress patch prepare pass passes one_pass again fold state event counter meter scratch copies events ports_in ports_out multicast clones license to_ring turn turns line search the_line turns_wait alone open_line cut_end look_at_turn take_turn leave_turn save_front next_turn come_again loop") {
 		g.globals.fresh(n)
 		g.types.fresh(n)
 	}
@@ -322,6 +343,7 @@ func (g *gen) assemble() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "/* %s: generated from P4 */\n", strings.ReplaceAll(g.p.Name, "*/", ""))
 	if hooks := g.stateInMap(); hooks != "" {
+		g.spec.InMap[TC], g.spec.InMap[XDP] = true, hooks == "1"
 		fmt.Fprintf(&b, "#if %s && !defined(STATE_IN_MAP)\n#define STATE_IN_MAP\n#endif\n", hooks)
 	}
 	fmt.Fprintf(&b, "#define COUNTER_GROUP %d\n", CounterGroup)

@@ -5,6 +5,10 @@ import "github.com/catena-nfv/catena/internal/p4/ir"
 // loop writes a loop with a bound, which the verifier asks for. A packet that needs
 // more rounds is dropped.
 func (f *fn) loop(s *ir.Loop) {
+	if f.divides && len(f.picked) == 0 {
+		f.loopCall(s)
+		return
+	}
 	f.nexts = map[string]int{} // what is known before holds in the first round only
 	f.t.f("#pragma clang loop unroll(disable)")
 	f.t.f("for (u32 round = 0;; round++) {")

@@ -546,6 +546,9 @@ func (g *gen) writeParser() {
 		loops = loops || n.guarded
 	}
 	t := &g.funcs
+	if g.split {
+		t.at(g.p.Parser.Span)
+	}
 	t.f("/* parser %s */", g.p.Parser.Name)
 	g.beginBlock("parse")
 	t.f("u8 *data = (u8 *)(long)ctx->data;")

@@ -26,6 +26,10 @@ type fn struct {
 	exit string
 	// parser is set in parser states, cursor handling differs there.
 	parser *parserState
+	// part is the part of a body that is a function of its own, in a program that is divided.
+	part *part
+	// divides: parts may be written as functions of their own before this one.
+	divides bool
 	// at is the statement that is being written.
 	at diag.Span
 }

@@ -50,6 +50,7 @@ func (g *gen) profileOf(t *ir.Table) *profileInfo {
 	g.spec.Profiles = append(g.spec.Profiles, p.spec)
 
 	m := &g.maps
+	m.at(t.Impl.Span)
 	m.f("/* action %s %s */", map[bool]string{true: "selector", false: "profile"}[p.spec.Selector], p.spec.Name)
 	g.declareValue(p.c, []Slot{{Name: "action"}}, p.spec.Actions, p.spec.ValueSize)
 	g.declareMap(p.c, "HASH", p.spec.Size, "u32", "struct "+p.c+"_value", "BPF_F_NO_PREALLOC")

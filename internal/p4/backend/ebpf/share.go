@@ -32,7 +32,7 @@ func (g *gen) share() {
 			ir.Walk(a.Body, look)
 		}
 	}
-	if sites <= maxInline {
+	if sites <= maxInline && !g.split {
 		return
 	}
 	g.shared = true
@@ -45,6 +45,9 @@ func (g *gen) share() {
 		if n > 1 && g.instances[i] != "" {
 			g.countShared[i] = true
 		}
+	}
+	if g.split {
+		g.divideProgram()
 	}
 }
 

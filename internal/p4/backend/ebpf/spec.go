@@ -5,6 +5,10 @@ package ebpf
 type Spec struct {
 	Name   string
 	Source string // the C text; see doc.go for its shape
+	Split  string // the same program in many functions; see split.go
+
+	// InMap are the hooks at which the state of a packet is in a map from the start.
+	InMap map[Target]bool
 
 	Tables    []*Table
 	Profiles  []*Profile

@@ -97,6 +97,9 @@ func (g *gen) stateStruct() {
 	for i, c := range g.p.Controls() {
 		t.locals(controlNames[i], c.Locals)
 	}
+	for i, a := range g.keeping {
+		t.locals(fmt.Sprintf("args%d", i), a.Params)
+	}
 	for i := range g.colours {
 		t.number("u8", fmt.Sprintf("colour%d", i), g.colours[i].FullName)
 	}

@@ -9,11 +9,24 @@ import (
 
 // stmts writes statements.
 func (f *fn) stmts(ss []ir.Stmt) {
-	for _, s := range ss {
-		f.t.at(s.Pos())
-		f.at = s.Pos()
-		f.stmt(s)
+	if f.divides && f.part == nil && len(f.picked) == 0 && f.g.divided(ss) {
+		f.parts(ss)
+		return
 	}
+	f.plain(ss)
+}
+
+// plain writes statements one after another.
+func (f *fn) plain(ss []ir.Stmt) {
+	for _, s := range ss {
+		f.one(s)
+	}
+}
+
+func (f *fn) one(s ir.Stmt) {
+	f.t.at(s.Pos())
+	f.at = s.Pos()
+	f.stmt(s)
 }
 
 func (f *fn) stmt(s ir.Stmt) {
@@ -39,7 +52,7 @@ func (f *fn) stmt(s ir.Stmt) {
 	case *ir.Block:
 		f.block(s)
 	case *ir.Leave:
-		f.t.f("goto %s;", f.label(s.Block))
+		f.t.f("%s", f.leave(s.Block))
 	case *ir.Loop:
 		f.loop(s)
 	case *ir.Exit:

@@ -288,6 +288,7 @@ func hasExit(ss []ir.Stmt) bool {
 // declareTable writes the maps and structs of a table.
 func (g *gen) declareTable(ti *tableInfo) {
 	s, t := ti.spec, &g.maps
+	t.at(ti.t.Span)
 	t.f("/* table %s: %s */", s.Name, describeKeys(s.Keys))
 	g.declareValue(ti.c, s.Value.Slots, s.Actions, s.ValueSize)
 	switch s.Kind {

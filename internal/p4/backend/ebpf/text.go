@@ -65,6 +65,22 @@ func (t *text) at(s diag.Span) {
 	t.f("#line %d %q", p.Line, p.Filename)
 }
 
+// take appends a text that was written apart.
+func (t *text) take(o *text) {
+	t.b.WriteString(o.b.String())
+	if o.file != "" {
+		t.file, t.line = o.file, o.line
+	}
+}
+
+// nowhere says that what follows stands for nothing in the P4 text.
+func (t *text) nowhere() {
+	if t.fs != nil {
+		t.file, t.line = Generated, 0
+		t.f("#line 1 %q", Generated)
+	}
+}
+
 func btoi(b bool) int {
 	if b {
 		return 1

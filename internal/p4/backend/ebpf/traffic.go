@@ -31,6 +31,10 @@ func (g *gen) writeControls() {
 		for _, t := range x.c.Tables {
 			g.writeApply(g.tables[t])
 		}
+		if g.split {
+			g.writeDivided(x.c, x.name)
+			continue
+		}
 		f := g.newFn()
 		f.t.f("/* control %s */", x.c.Name)
 		if x.c == g.p.Ingress {
@@ -61,6 +65,10 @@ func (g *gen) writeControls() {
 // writeMain writes the traffic manager and the program.
 func (g *gen) writeMain() {
 	t := &g.funcs
+	if g.split {
+		t.nowhere()
+		g.maps.nowhere()
+	}
 	g.writeKept()
 	if g.copies() {
 		g.writeQueue()

@@ -42,6 +42,7 @@ func (g *gen) declareValueSet(v *ir.ValueSet) {
 	g.spec.ValueSets = append(g.spec.ValueSets, s)
 
 	t := &g.maps
+	t.at(v.Span)
 	t.f("/* value set %s */", s.Name)
 	t.f("struct %s_key {", vs.c)
 	at := 0
