@@ -56,9 +56,13 @@ func TestArchitecturePage(t *testing.T) {
 	}
 	_, text, _ = strings.Cut(text, "control ") // behind the types
 	stages["passes"] = about(text)
-	spec, err := generate(c)
+	p, err := optimize(c.Program)
 	if err != nil {
 		t.Fatal(err)
+	}
+	spec, diags := backend.Generate(p, nil) // without #line
+	if diags.HasErrors() {
+		t.Fatal(diags.Err(c.Files))
 	}
 	stages["c"] = about(spec.Source)
 	obj, err := dataplane.Build(context.Background(), spec, dataplane.BuildOptions{Targets: []backend.Target{backend.TC}})
