@@ -93,7 +93,7 @@ func (f *fn) member(ti *tableInfo) {
 		f.t.f("if (c && c->n) {")
 		h := f.selectorHash(ti)
 		f.t.f("u32 i = %s %% c->n;", h)
-		f.t.f("if (i < %d) {", maxGroup)
+		f.t.f("if (IN_ARRAY(i, %d)) {", maxGroup)
 		f.t.f("member = c->members[i];")
 		f.t.f("found = 1;")
 		f.t.f("}")
