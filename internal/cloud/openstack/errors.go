@@ -19,6 +19,7 @@ type APIError struct {
 	Status  int    // of HTTP; 0: there was no answer
 	Message string // the service's own words
 	Request string // method and URL
+	Quota   string // that was exceeded, with its limit and use, where the message lacks them
 	cause   error
 }
 
@@ -32,8 +33,10 @@ func (e *APIError) Error() string {
 	default:
 		fmt.Fprintf(&b, "the %s service refuses it (%d): %s", e.Service, e.Status, e.Message)
 	}
-	if way := e.wayOut(); way != "" {
-		b.WriteString("; " + way)
+	for _, more := range []string{e.Quota, e.wayOut()} {
+		if more != "" {
+			b.WriteString("; " + more)
+		}
 	}
 	return b.String()
 }
@@ -49,15 +52,13 @@ func (e *APIError) wayOut() string {
 	switch {
 	case e.quota():
 		flag := "--QUOTA"
-		if m := quotaNames.FindStringSubmatch(e.Message); m != nil {
-			names := strings.FieldsFunc(m[1], func(r rune) bool { return strings.ContainsRune("[]', ", r) })
+		if names := quotasIn(e.Message); len(names) > 0 {
 			for i, n := range names {
-				names[i] = "--" + strings.ReplaceAll(strings.TrimSuffix(n, "s"), "_", "-")
-				if n != "ram" {
-					names[i] += "s"
-				}
+				names[i] = quotaFlag(n)
 			}
 			flag = strings.Join(names, " N ")
+		} else if strings.Contains(text, "key pairs") {
+			flag = quotaFlag("key_pairs")
 		}
 		return fmt.Sprintf("delete something, or have an administrator raise the quota (openstack quota set %s N PROJECT)", flag)
 	case e.Status == http.StatusUnauthorized:
@@ -86,6 +87,21 @@ func (e *APIError) wayOut() string {
 		return "see the service's log, or wait and apply it again"
 	}
 	return ""
+}
+
+// quotaFlag is the option of "openstack quota set" for a quota.
+func quotaFlag(name string) string {
+	switch name {
+	case "ram":
+		return "--ram"
+	case "floatingip":
+		return "--floating-ips"
+	case "security_group":
+		return "--secgroups"
+	case "security_group_rule":
+		return "--secgroup-rules"
+	}
+	return "--" + strings.ReplaceAll(strings.TrimSuffix(name, "s"), "_", "-") + "s"
 }
 
 // quota tells whether a limit was hit, which is not to be tried again.

@@ -60,7 +60,9 @@ func (c *Cloud) createPort(ctx context.Context, o service.Owner, want *service.P
 		if err != nil {
 			return err
 		}
-		made, err = c.ports.call(portRequest{name: spec.Name, ask: ask})
+		if made, err = c.ports.call(portRequest{name: spec.Name, ask: ask}); err == nil {
+			made, err = c.completeSecurity(ctx, spec, made)
+		}
 		return err
 	})
 	// One that an earlier controller asked for may have come after we looked.

@@ -22,11 +22,7 @@ func (c *Cloud) security(ctx context.Context, o service.Owner, spec service.Port
 	if err != nil {
 		return nil, err
 	}
-	pairs := []addressPair{}
-	for _, a := range spec.AllowedAddresses {
-		pairs = append(pairs, addressPair{a.String()})
-	}
-	return map[string]any{"port_security_enabled": true, "security_groups": ids, "allowed_address_pairs": pairs}, nil
+	return map[string]any{"port_security_enabled": true, "security_groups": ids, "allowed_address_pairs": pairs(spec)}, nil
 }
 
 // unchecked are the attributes of a port of which nothing is checked.
@@ -73,6 +69,25 @@ func (c *Cloud) changeSecurity(ctx context.Context, o service.Owner, spec servic
 		maps.Copy(change, want)
 	}
 	return nil
+}
+
+// completeSecurity gives a new port the addresses that it may send from: Neutron (Zed)
+// forgets them when ports are made in bulk.
+func (c *Cloud) completeSecurity(ctx context.Context, spec service.PortSpec, made port) (port, error) {
+	if slices.Equal(made.allowed(), spec.AllowedAddresses) {
+		return made, nil
+	}
+	var changed struct{ Port port }
+	err := c.session.network.put(ctx, "ports/"+made.ID, body("port", map[string]any{"allowed_address_pairs": pairs(spec)}), &changed)
+	return changed.Port, err
+}
+
+func pairs(spec service.PortSpec) []addressPair {
+	out := []addressPair{}
+	for _, a := range spec.AllowedAddresses {
+		out = append(out, addressPair{a.String()})
+	}
+	return out
 }
 
 // unsecured are the attributes of a port without groups of the service: it has the group

@@ -42,7 +42,8 @@ type Session struct {
 	transport *http.Transport
 
 	compute, network, image *api
-	bulkTags                bool // Neutron takes tags of ports as it makes them
+	bulkTags                bool   // Neutron takes tags of ports as it makes them
+	project                 string // its id
 }
 
 // Connect logs in and looks for the services.
@@ -66,10 +67,11 @@ func Connect(ctx context.Context, cfg SessionConfig) (*Session, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s service: %w", service.name, err)
 		}
-		*service.api = &api{service: service.name, client: client, outage: cfg.Outage}
+		*service.api = &api{service: service.name, client: client, outage: cfg.Outage, quotaUse: s.quotaUse}
 		cfg.Trace.name(client.ResourceBaseURL(), service.name)
 	}
 	s.compute.client.Microversion = microversion
+	s.project = projectOf(provider)
 	var answer struct {
 		Extensions []struct{ Alias string }
 	}
@@ -124,6 +126,8 @@ type api struct {
 	service string
 	client  *gophercloud.ServiceClient
 	outage  time.Duration
+	// quotaUse tells limit and use of a quota that was exceeded.
+	quotaUse func(context.Context, *APIError) string
 }
 
 // get, put and remove may be repeated, and are while the service fails. post is not:
@@ -167,7 +171,12 @@ func (a *api) call(ctx context.Context, method, path string, body, out any) erro
 	if err == nil {
 		err = decode(resp, out)
 	}
-	return a.explain(err, method, target)
+	err = a.explain(err, method, target)
+	var refused *APIError
+	if errors.As(err, &refused) && refused.quota() && a.quotaUse != nil {
+		refused.Quota = a.quotaUse(ctx, refused)
+	}
+	return err
 }
 
 // decode reads an answer to its end, so that its connection can be used again.

@@ -217,6 +217,9 @@ func (c *Cloud) complete(who Identity, kind string, o object, bulk bool) *proble
 		fill("gateway_ip", cidr.Addr().Next().String())
 		n["subnets"] = append(n["subnets"].([]string), text(o["id"]))
 	case "ports":
+		if bulk { // as Neutron does
+			delete(o, "allowed_address_pairs")
+		}
 		return c.completePort(who, o, fill)
 	}
 	return nil
