@@ -25,9 +25,12 @@ class JournalRow(model_base.BASEV2):
 
 
 def record(session, kind, object_id, repair=False):
-    """Write down that an object has changed. The session is that of the change's transaction."""
-    session.add(JournalRow(kind=kind, object_id=object_id, repair=repair))
-    session.flush()
+    """Write down that an object has changed. The session is that of the change's transaction.
+
+    A plain INSERT: through the unit of work it was a fifth of what binding a port costs, since that sorts all
+    that the session has.
+    """
+    session.execute(JournalRow.__table__.insert().values(kind=kind, object_id=object_id, repair=repair))
 
 
 def take(session, limit):

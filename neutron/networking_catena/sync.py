@@ -5,6 +5,7 @@ however the API is served, and because gRPC wants threads that eventlet has not 
 Any number of them may run.
 """
 
+import os
 import queue
 import signal
 import sys
@@ -13,6 +14,7 @@ import time
 
 import eventlet
 import grpc
+from eventlet import hubs
 from neutron import manager
 from neutron.common import config as neutron_config
 from neutron_lib import context as neutron_context
@@ -26,6 +28,7 @@ from networking_catena.api import mirror_pb2 as pb
 LOG = log.getLogger(__name__)
 
 FIRST_PAUSE, LAST_PAUSE = 0.2, 5.0  # seconds after a failure
+PATIENCE = 0.5  # seconds until what else is to be done is looked at
 FAKE_HOSTS_INTERVAL = 30  # seconds between two reports of fake hosts
 
 
@@ -88,6 +91,37 @@ class Sender(threading.Thread):
         return self._conf.poll_interval
 
 
+class Reports:
+    """A queue from threads to a green thread, which sleeps until there is something."""
+
+    def __init__(self):
+        self._queue = queue.Queue()
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._read, False)
+        os.set_blocking(self._write, False)
+
+    def put(self, report):
+        self._queue.put(report)
+        try:
+            os.write(self._write, b"x")
+        except BlockingIOError:
+            pass  # it is full, and so read soon
+
+    def get(self, timeout):
+        """The next report; None when there is none for so many seconds."""
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                return self._queue.get_nowait()
+            except queue.Empty:
+                pass
+            try:
+                hubs.trampoline(self._read, read=True, timeout=max(0, end - time.monotonic()), timeout_exc=TimeoutError)
+                os.read(self._read, 4096)
+            except TimeoutError:
+                return None
+
+
 class Listener(threading.Thread):
     """Puts the controller's reports into a queue."""
 
@@ -121,10 +155,9 @@ def follow(reports, conf, stop):
                 fake_at = time.monotonic() + FAKE_HOSTS_INTERVAL
                 for host in conf.fake_hosts:
                     agents.report(directory.get_plugin(), context, host, taps=False)
-            ports.apply(context, reports.get_nowait())
-        except queue.Empty:
-            # Neutron's notifiers run in green threads of this one.
-            eventlet.sleep(0.02)
+            report = reports.get(PATIENCE)
+            if report:
+                ports.apply(context, report)
         except Exception:
             # The next complete report repairs it.
             LOG.exception("a report is not followed")
@@ -143,7 +176,7 @@ def main():
     conf = cfg.CONF.catena
     channel = client.connect(conf)
     stub = client.stub(channel)
-    reports = queue.Queue()
+    reports = Reports()
     Sender(stub, conf, stop).start()
     Listener(stub, reports, stop).start()
     LOG.info("the journal is sent to %s", conf.controller)

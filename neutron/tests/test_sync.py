@@ -91,7 +91,7 @@ class SyncTest(unittest.TestCase):
             self.assertEqual(sync.LAST_PAUSE, sender.step())
 
     def test_listener_listens_again(self):
-        reports = queue.Queue()
+        reports = sync.Reports()
         server = self.serve()
         sync.Listener(self.stub, reports, self.stop).start()
         self.service.reports.put(pb.NodesReport(complete=True))
@@ -106,7 +106,7 @@ class SyncTest(unittest.TestCase):
         self.assertEqual("i", reports.get(timeout=10).nodes[0].host)
 
     def test_follow_goes_on_after_an_error(self):
-        reports = queue.Queue()
+        reports = sync.Reports()
         for host in ("bad", "good"):
             reports.put(pb.NodesReport(nodes=[pb.NodePorts(host=host)]))
         seen = []
@@ -130,7 +130,7 @@ class SyncTest(unittest.TestCase):
             self.stop.set()
 
         with mock.patch.object(sync.agents, "report", report):
-            sync.follow(queue.Queue(), cfg.CONF.catena, self.stop)
+            sync.follow(sync.Reports(), cfg.CONF.catena, self.stop)
         self.assertEqual([("fake1", False)], seen)
 
 
