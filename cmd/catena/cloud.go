@@ -134,6 +134,7 @@ func (o *options) adapt(cfg *orch.Config) {
 		return
 	}
 	cfg.StepTimeout = openstackPatience
+	cfg.TrustFor = openstackTrust
 	// The driver bounds its requests itself. A bound of steps would fill with ports that
 	// wait for the links of servers that wait for a place.
 	cfg.Parallel = 4096
@@ -141,6 +142,10 @@ func (o *options) adapt(cfg *orch.Config) {
 		cfg.Node = noLinks{}
 	}
 }
+
+// openstackTrust: a look at all that a service has is five calls, which a cloud that is
+// still busy with what it just made answers slowly.
+const openstackTrust = 30 * time.Second
 
 // noLinks is the node of a cloud whose ports have no links.
 type noLinks struct{}

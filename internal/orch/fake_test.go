@@ -45,18 +45,19 @@ var errInjected = errors.New("injected failure")
 // call, once, or cut the controller off from there on, before or after the
 // call's effect.
 type link struct {
-	w      *world
-	mu     sync.Mutex
-	n      int
-	failAt int           // 0: never
-	mode   string        // "fail", "fail-after", "crash", "crash-after", "hang"
-	hung   chan struct{} // of mode "hang": closed by the call, which ends when resume is closed
-	resume chan struct{}
-	dead   bool
-	failed string // the call that failed
-	only   string // fail at the first call with this prefix instead
-	during string // at the first call with this prefix, an object vanishes: loses
-	loses  Key
+	w        *world
+	mu       sync.Mutex
+	n        int
+	failAt   int           // 0: never
+	mode     string        // "fail", "fail-after", "crash", "crash-after", "hang"
+	hung     chan struct{} // of mode "hang": closed by the call, which ends when resume is closed
+	resume   chan struct{}
+	dead     bool
+	failed   string // the call that failed
+	only     string // fail at the first call with this prefix instead
+	observed int    // calls of Observe
+	during   string // at the first call with this prefix, an object vanishes: loses
+	loses    Key
 }
 
 // call runs one call's effect, or injects the fault.
@@ -261,6 +262,7 @@ func dependsOn(spec any, k Key) bool {
 func (l *link) Observe(ctx context.Context, o service.Owner, also ...service.Kind) (service.Observation, error) {
 	var obs service.Observation
 	err := l.call(ctx, "observe", func() error {
+		l.observed++
 		for k := range l.w.objects {
 			if l.w.owners[k] != o {
 				continue

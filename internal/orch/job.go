@@ -155,10 +155,11 @@ func (j *job) toward(ctx context.Context, rec *ServiceRecord, trust bool) error 
 			j.emit(Event{Kind: s.Key.Kind, Name: s.Key.Name, Status: service.StatusPending})
 		}
 	}
+	begun := j.o.now()
 	err = runSteps(ctx, steps, j.o.parallel, func(ctx context.Context, s Step) error {
 		return j.step(ctx, s, current.Records[s.Key])
 	})
-	if err != nil || rec == nil || trust || len(steps) == 0 {
+	if err != nil || rec == nil || trust || len(steps) == 0 || j.o.now().Sub(begun) < j.o.trustFor {
 		return err
 	}
 	return j.verify(ctx, d)

@@ -36,6 +36,10 @@ type Config struct {
 	Parallel int
 	// StepTimeout bounds one step; default 2 minutes.
 	StepTimeout time.Duration
+	// TrustFor is for how long what the steps have made is believed to be there: a change
+	// that took longer is compared with the cloud once more before it succeeds. Default 0:
+	// each is.
+	TrustFor time.Duration
 	// StopGrace is how long a step may take to notice that it is to stop; default
 	// 3 seconds.
 	StopGrace time.Duration
@@ -52,6 +56,7 @@ type Orchestrator struct {
 	store    Store
 	parallel int
 	timeout  time.Duration
+	trustFor time.Duration
 	grace    time.Duration
 	log      *slog.Logger
 	now      func() time.Time
@@ -71,7 +76,7 @@ type Orchestrator struct {
 func New(cfg Config) *Orchestrator {
 	o := &Orchestrator{
 		cloud: cfg.Cloud, node: cfg.Node, fabric: cfg.Fabric, store: cfg.Store,
-		parallel: cfg.Parallel, timeout: cfg.StepTimeout, grace: cfg.StopGrace, log: cfg.Log, now: cfg.Now,
+		parallel: cfg.Parallel, timeout: cfg.StepTimeout, trustFor: cfg.TrustFor, grace: cfg.StopGrace, log: cfg.Log, now: cfg.Now,
 		hub: newHub(), busy: map[service.Owner]chan struct{}{}, sw: switchState{parts: map[service.Owner]livePart{}},
 	}
 	if o.parallel <= 0 {

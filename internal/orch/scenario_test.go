@@ -537,6 +537,24 @@ func TestVanishedWhileApplied(t *testing.T) {
 	}
 }
 
+// What was made a moment ago is not asked for again where the cloud is to be spared.
+func TestTrustFor(t *testing.T) {
+	for _, trusted := range []bool{false, true} {
+		w := newWorld(t)
+		l := &link{}
+		o := w.start(l)
+		if trusted {
+			o.trustFor = time.Hour
+		}
+		if err := o.Apply(context.Background(), Request{Service: parse(t, shop)}); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]int{false: 2, true: 1}[trusted]; l.observed != want {
+			t.Errorf("trusted %t: the cloud was asked %d times what there is, not %d", trusted, l.observed, want)
+		}
+	}
+}
+
 // Closing does not wait for a step that does not stop, and the next controller
 // takes its change up.
 func TestCloseLeavesStuckStepsBehind(t *testing.T) {

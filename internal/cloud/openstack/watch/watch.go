@@ -61,7 +61,8 @@ type Watch struct {
 	followers map[*follower]bool
 	stop      context.CancelFunc // of the looking; nil: nobody looks
 	nudge     chan struct{}
-	notified  bool // changes are pushed
+	notified  bool      // changes are pushed
+	heard     time.Time // when the last change was pushed, or somebody began to wait for one
 }
 
 // follower is one call of Follow. What it has not been told yet is replaced by what is
@@ -99,6 +100,7 @@ func (w *Watch) Nudge() {
 func (w *Watch) Push(s Server) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.heard = time.Now()
 	for f := range w.followers {
 		known, follows := f.known[s.ID]
 		if !follows || known == state(s) {
@@ -109,8 +111,9 @@ func (w *Watch) Push(s Server) {
 	}
 }
 
-// Notified says whether changes are pushed: then lists only make up for lost ones, every
-// Config.Full.
+// Notified says whether changes are pushed: then lists only make up for lost ones, when
+// nothing was pushed for Config.Full. A list is dear: for each, Nova asks Neutron for the
+// ports and security groups of the servers in it.
 func (w *Watch) Notified(yes bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,10 +123,36 @@ func (w *Watch) Notified(yes bool) {
 	w.notified = yes
 }
 
-func (w *Watch) pushed() bool {
+// silence is how long lists may wait yet because changes are pushed.
+func (w *Watch) silence() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.notified
+	if !w.notified {
+		return 0
+	}
+	return time.Until(w.heard.Add(w.cfg.Full))
+}
+
+// hear notes that just now there was word from the cloud.
+func (w *Watch) hear() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard = time.Now()
+}
+
+// rest pauses for as long as changes are pushed, or until a nudge; false: the context has
+// ended.
+func (w *Watch) rest(ctx context.Context) bool {
+	for wait := w.silence(); wait > 0; wait = w.silence() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(wait):
+		case <-w.nudge:
+			return true
+		}
+	}
+	return true
 }
 
 // Follow tells the first status that is seen of each server and every change of it,
@@ -168,6 +197,7 @@ func (w *Watch) join(f *follower) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.followers[f] = true
+	w.heard = time.Now()
 	// Whoever looks already will see the new servers soon enough: a list for each of many
 	// that begin one after the other would keep the cloud from building them.
 	if w.stop == nil {
@@ -192,6 +222,9 @@ func (w *Watch) look(ctx context.Context) {
 	var since, full, failing time.Time
 	pause := w.cfg.Min
 	for {
+		if !w.rest(ctx) {
+			return
+		}
 		started := time.Now()
 		if w.fresh() || started.Sub(full) >= w.cfg.Full {
 			since, full = time.Time{}, started
@@ -213,6 +246,7 @@ func (w *Watch) look(ctx context.Context) {
 			full, pause = time.Time{}, w.cfg.Max
 		} else {
 			failing = time.Time{}
+			w.hear()
 			pause = min(pause*6/5, w.cfg.Max)
 			if w.tell(list, since.IsZero()) {
 				pause = w.cfg.Min
@@ -225,14 +259,10 @@ func (w *Watch) look(ctx context.Context) {
 			}
 		}
 		// The cloud has other work than to be asked.
-		wait := max(pause, time.Since(started))
-		if err == nil && w.pushed() {
-			wait = w.cfg.Full
-		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(wait):
+		case <-time.After(max(pause, time.Since(started))):
 		case <-w.nudge:
 			// Also a cloud that changes all the time is not asked all the time.
 			select {

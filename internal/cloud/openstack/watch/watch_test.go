@@ -307,3 +307,40 @@ func TestServersAsksForChanges(t *testing.T) {
 		t.Errorf("asked for changes since %q, %v", asked, err)
 	}
 }
+
+// While changes are pushed nothing is listed, until nothing was heard for long enough; a
+// lost push costs that much and no more.
+func TestPushedChangesNeedNoLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud()
+		w := New(Config{List: c.list, Full: 5 * time.Second})
+		w.Notified(true)
+		begun := time.Now()
+		for _, id := range []string{"a", "b"} {
+			c.set(id, "BUILD")
+		}
+		go func() {
+			time.Sleep(4 * time.Second)
+			c.set("a", "ACTIVE")
+			w.Push(Server{Server: servers.Server{ID: "a", Status: "ACTIVE"}})
+			time.Sleep(time.Second)
+			c.set("b", "ACTIVE") // and the push is lost
+		}()
+		if err := w.Active(t.Context(), []string{"a"}); err != nil {
+			t.Fatal(err)
+		}
+		if lists, _ := c.count(); lists != 0 {
+			t.Errorf("%d lists although the change was pushed", lists)
+		}
+		if err := w.Active(t.Context(), []string{"b"}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begun).Round(time.Second); took != 9*time.Second {
+			t.Errorf("a lost push was made up for after %v, not 9 s", took)
+		}
+		if lists, _ := c.count(); lists != 1 {
+			t.Errorf("%d lists, not one", lists)
+		}
+		synctest.Wait()
+	})
+}
