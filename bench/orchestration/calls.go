@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/catena-nfv/catena/internal/keystone"
 	"github.com/catena-nfv/catena/internal/service"
@@ -215,21 +217,17 @@ func (a Access) instances(s *service.Service) []instance {
 func (c *calls) remove(ctx context.Context, m *made) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
 	defer cancel()
+	var all errgroup.Group
 	for _, id := range m.servers {
-		if err := gone(ctx, func() error { return servers.Delete(ctx, c.compute, id).ExtractErr() }); err != nil {
-			return err
-		}
+		all.Go(func() error {
+			return gone(ctx, func() error { return servers.Delete(ctx, c.compute, id).ExtractErr() })
+		})
 	}
-	for _, id := range m.servers {
-		for {
-			err := servers.Get(ctx, c.compute, id).Err
-			if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
-				break
-			}
-			if err := sleep(ctx, 300*time.Millisecond); err != nil {
-				return fmt.Errorf("server %s is not deleted: %w", id, err)
-			}
-		}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	if err := c.vanished(ctx, m.servers); err != nil {
+		return err
 	}
 	for _, p := range m.ports {
 		if err := gone(ctx, func() error { return ports.Delete(ctx, c.network, p).ExtractErr() }); err != nil {
@@ -254,6 +252,27 @@ func (c *calls) remove(ctx context.Context, m *made) error {
 		}
 	}
 	return nil
+}
+
+// vanished waits until servers are in no list any more. The brief list is one that Nova
+// makes without asking Neutron.
+func (c *calls) vanished(ctx context.Context, ids []string) error {
+	for {
+		pages, err := servers.ListSimple(c.compute, servers.ListOpts{}).AllPages(ctx)
+		if err != nil {
+			return err
+		}
+		list, err := servers.ExtractServers(pages)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(list, func(s servers.Server) bool { return slices.Contains(ids, s.ID) }) {
+			return nil
+		}
+		if err := sleep(ctx, 300*time.Millisecond); err != nil {
+			return fmt.Errorf("servers %v are not deleted: %w", ids, err)
+		}
+	}
 }
 
 // gone deletes something: it is well when it is not there, and what fails for a while, or

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"image/png"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,7 +150,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if columns := joined.Tables[0].Columns; len(columns) != 6 || columns[3].Key != "p4_rest" || len(joined.Tables[0].Rows) != 3 {
+	if columns := joined.Tables[0].Columns; len(columns) != 12 || columns[7].Key != "p4_rest" || len(joined.Tables[0].Rows) != 3 {
 		t.Errorf("joined: %+v", joined.Tables[0])
 	}
 	if _, err := os.Stat(filepath.Join(dir, "orchestration-usecases.png")); err != nil {
@@ -235,6 +237,7 @@ func TestSequenceAndLimit(t *testing.T) {
 	w := &cases[0]
 	for what, calls := range map[string]map[string]int{
 		"sequence": {"POST /network/v2.0/networks": 2, "POST /network/v2.0/subnets": 2, "POST /network/v2.0/ports": 0, "PUT /network/v2.0/routers": 2, "POST /compute/v2.1/servers": 3, "POST /identity/v3/auth/tokens": 1},
+		"overlap":  {"POST /network/v2.0/ports": 0, "POST /compute/v2.1/servers": 3, "POST /identity/v3/auth/tokens": 1},
 		"limit":    {"POST /network/v2.0/networks": 2, "POST /network/v2.0/subnets": 2, "POST /network/v2.0/ports": 2, "PUT /network/v2.0/routers": 2, "POST /compute/v2.1/servers": 3, "POST /identity/v3/auth/tokens": 0},
 	} {
 		c, err := login(t.Context(), access)
@@ -253,14 +256,18 @@ func TestSequenceAndLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		record := &made{}
+		record, begun := &made{}, time.Now()
 		if what == "limit" {
 			err = o.deploy(t.Context(), w.service, record)
 		} else {
-			err = (&sequence{access: access, poll: 50 * time.Millisecond}).deploy(t.Context(), w.service, record)
+			err = (&sequence{access: access, poll: 50 * time.Millisecond, overlap: what == "overlap"}).deploy(t.Context(), w.service, record)
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
+		}
+		// Three servers are built for 0.4 s each.
+		if took := time.Since(begun); what == "sequence" && took < 1200*time.Millisecond || what != "sequence" && took < 400*time.Millisecond {
+			t.Errorf("%s: after only %v", what, took)
 		}
 		for call, n := range calls {
 			if got := cloud.Calls(call) - before[call]; got != n {
@@ -344,6 +351,45 @@ func TestPaperFigures(t *testing.T) {
 		if groups := report.Tables[1]; len(groups.Rows) != 3 {
 			t.Errorf("groups: %v", groups.Rows)
 		}
+	}
+	dir := t.TempDir()
+	var paths []string
+	for _, backend := range []string{"ovs", "p4"} {
+		// In two pieces, as long runs are made.
+		for i, cases := range [][]Workload{all[:3], all[3:7]} {
+			r := &Result{Backend: backend, Rounds: 1}
+			for _, w := range cases {
+				c := CaseResult{Name: w.Name, Group: w.Group, Clients: w.Clients, Seconds: map[Platform]harness.Sample{}}
+				for _, p := range []Platform{REST, GRPC} {
+					c.Seconds[p] = harness.Sample{w.Paper[backend+"/"+string(p)]}
+				}
+				r.Cases = append(r.Cases, c)
+			}
+			path := filepath.Join(dir, fmt.Sprintf("%s%d.json", backend, i))
+			if err := r.save(path); err != nil {
+				t.Fatal(err)
+			}
+			paths = append(paths, path)
+		}
+	}
+	joined, err := Run(t.Context(), Config{}, Options{Join: paths}, harness.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, row := range joined.Tables[1].Rows {
+		if said, ok := row[7].(float64); ok {
+			checked++
+			if got := row[6].(float64); math.Abs(got-said) > 0.06 {
+				t.Errorf("use cases %v: %.2f %% saved, the paper says %.2f", row[0], got, said)
+			}
+		}
+	}
+	if checked != 3 || len(joined.Tables[0].Rows) != 7 {
+		t.Errorf("%d groups checked; %d rows", checked, len(joined.Tables[0].Rows))
+	}
+	if len(joined.Bars) != 2 || !joined.Bars[0].Met() {
+		t.Errorf("bars: %+v", joined.Bars)
 	}
 	var b bytes.Buffer
 	if err := json.NewEncoder(&b).Encode(&Result{Cases: []CaseResult{{Seconds: map[Platform]harness.Sample{REST: {1, 2}}}}}); err != nil || !strings.Contains(b.String(), `"rest":[1,2]`) {

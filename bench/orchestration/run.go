@@ -40,6 +40,7 @@ type runner struct {
 	opt        Options
 	product    *Endpoint
 	sequence   *Endpoint
+	overlap    *Endpoint // the sequence that asks for all servers first
 	overlapped *overlapped
 	calls      *calls
 	tell       func(string, ...any)
@@ -90,6 +91,8 @@ func (r *runner) deploy(ctx context.Context, w *Workload, p Platform, client int
 	switch p {
 	case REST:
 		return applyREST(ctx, r.sequence, name, text)
+	case RESTOverlap:
+		return applyREST(ctx, r.overlap, name, text)
 	case GRPC:
 		return applyGRPC(ctx, r.product, name, text)
 	case RESTEngine:
@@ -107,6 +110,8 @@ func (r *runner) remove(ctx context.Context, w *Workload, p Platform, client int
 	switch p {
 	case REST, GRPCSequence:
 		err = deleteGRPC(ctx, r.sequence, name)
+	case RESTOverlap:
+		err = deleteGRPC(ctx, r.overlap, name)
 	case GRPC, RESTEngine:
 		err = deleteGRPC(ctx, r.product, name)
 	default:
@@ -171,6 +176,10 @@ func Run(ctx context.Context, cfg Config, opt Options, common harness.Options) (
 		return nil, err
 	}
 	defer func() { _ = r.sequence.Close() }()
+	if r.overlap, err = serveSequence(&sequence{access: access, poll: opt.Poll, overlap: true}); err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.overlap.Close() }()
 	if r.product, err = cfg.Controller(ctx, access); err != nil {
 		return nil, fmt.Errorf("controller: %w", err)
 	}

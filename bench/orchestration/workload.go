@@ -16,6 +16,7 @@ type Platform string
 // The platforms, in the order of the reports.
 const (
 	REST         Platform = "rest"
+	RESTOverlap  Platform = "rest+overlap"
 	GRPC         Platform = "grpc"
 	RESTEngine   Platform = "rest+engine"
 	GRPCSequence Platform = "grpc+sequence"
@@ -23,7 +24,7 @@ const (
 )
 
 // Platforms are all of them.
-var Platforms = []Platform{REST, GRPC, RESTEngine, GRPCSequence, Limit}
+var Platforms = []Platform{REST, GRPC, RESTOverlap, RESTEngine, GRPCSequence, Limit}
 
 // Workload is what clients ask for at the same time, the same service each.
 type Workload struct {
