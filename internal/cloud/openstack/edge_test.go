@@ -27,7 +27,10 @@ var edgeGroups = []service.SecurityGroup{
 
 // buildEdge makes one server with a key, a secured port with a floating IP, and all that
 // this takes.
-func buildEdge(ctx context.Context, c *Cloud) error {
+func buildEdge(ctx context.Context, c *Cloud) error { return buildEdgeOf(ctx, c, "public") }
+
+// buildEdgeOf is buildEdge with another external network, or, with "", without one.
+func buildEdgeOf(ctx context.Context, c *Cloud, external string) error {
 	s := site{}
 	if err := c.CreateNetwork(ctx, owner, s.network(0)); err != nil {
 		return err
@@ -45,7 +48,7 @@ func buildEdge(ctx context.Context, c *Cloud) error {
 	if err := c.CreateKeyPair(ctx, owner, service.KeyPair{Name: "ops", PublicKey: publicKey}); err != nil {
 		return err
 	}
-	if err := c.CreateRouter(ctx, owner, service.Router{Name: "r", Networks: []string{"net0"}, External: "public"}); err != nil {
+	if err := c.CreateRouter(ctx, owner, service.Router{Name: "r", Networks: []string{"net0"}, External: external}); err != nil {
 		return err
 	}
 	spec := s.port("web", 0)
@@ -54,8 +57,10 @@ func buildEdge(ctx context.Context, c *Cloud) error {
 	if err != nil {
 		return err
 	}
-	if err := c.CreateFloatingIP(ctx, owner, service.FloatingIPSpec{Name: spec.Name, External: "public", Router: "r", Port: port}); err != nil {
-		return err
+	if external != "" {
+		if err := c.CreateFloatingIP(ctx, owner, service.FloatingIPSpec{Name: spec.Name, External: external, Router: "r", Port: port}); err != nil {
+			return err
+		}
 	}
 	return c.CreateServer(ctx, owner, service.ServerSpec{Name: "web", Image: "ubuntu", Flavor: "small", Port: 80, KeyPair: "ops", Ports: []service.Port{port}})
 }

@@ -130,6 +130,71 @@ func snapshot(t *testing.T, c *Cloud) Snapshot {
 	return s.Only(c.cfg.Instance)
 }
 
+// TestEdgeReal makes security groups, a key and, with the external network that
+// CATENA_TEST_OPENSTACK_EXTERNAL names, a floating IP; has others change them; and repairs
+// and removes them.
+func TestEdgeReal(t *testing.T) {
+	cfg := realConfig(t)
+	c := openReal(t, cfg)
+	before := snapshot(t, c)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	external := os.Getenv("CATENA_TEST_OPENSTACK_EXTERNAL")
+	if external == "" {
+		t.Log("no floating IPs: CATENA_TEST_OPENSTACK_EXTERNAL names no external network")
+	}
+	if err := buildEdgeOf(ctx, c, external); err != nil {
+		t.Fatal(err)
+	}
+	made := observeEdge(t, c)
+	for k, o := range made {
+		t.Logf("%v %s %s %v", k, o.ID, o.Status, o.Address)
+		if o.Status != service.StatusActive {
+			t.Errorf("%v is %s: %s", k, o.Status, o.Message)
+		}
+	}
+	api := c.session.network
+	inv, err := c.look(ctx, owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, _ := inv.group("web")
+	if err := api.remove(ctx, "security-group-rules/"+g.Rules[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	port := made[key{service.KindPort, "web.net0"}].ID
+	if err := api.put(ctx, "ports/"+port, body("port", map[string]any{"security_groups": []string{}, "allowed_address_pairs": []addressPair{}}), nil); err != nil {
+		t.Fatal(err)
+	}
+	for k, o := range observeEdge(t, c) {
+		spoiled := k == (key{service.KindSecurityRules, "web"}) || k == (key{service.KindPort, "web.net0"})
+		if spoiled != (o.Status == service.StatusChanged) {
+			t.Errorf("%v is %s: %s", k, o.Status, o.Message)
+		}
+	}
+	if err := buildEdgeOf(ctx, c, external); err != nil {
+		t.Fatal(err)
+	}
+	for k, o := range observeEdge(t, c) {
+		if o != made[k] {
+			t.Errorf("after the repair %v is %+v, it was %+v", k, o, made[k])
+		}
+	}
+	for want, e := range map[string]*APIError{
+		"quota security_group: limit ": {Service: "network", Message: "Quota exceeded for resources: ['security_group']."},
+		"quota floatingip: limit ":     {Service: "network", Message: "Quota exceeded for resources: ['floatingip']."},
+		"quota key_pairs: limit ":      {Service: "compute", Message: "Quota exceeded, too many key pairs."},
+	} {
+		if text := c.session.quotaUse(ctx, e); !strings.HasPrefix(text, want) {
+			t.Errorf("%s: %q", e.Message, text)
+		}
+	}
+	demolishEdge(t, c)
+	if left := before.Diff(snapshot(t, c)); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
 // TestGuestReal boots one server and one function, with what their scripts say on the
 // console: ready, failed, and ready again with another configuration.
 func TestGuestReal(t *testing.T) {
