@@ -114,7 +114,7 @@ func Build(ctx context.Context, spec *ebpf.Spec, opts BuildOptions) (*Object, er
 // flags are the compiler's arguments that decide about the object.
 func flags(t ebpf.Target, test, stateInMap bool) []string {
 	f := []string{
-		"-O2", "-g", "-target", "bpf", "-mcpu=v3", "-fno-stack-protector",
+		"-O2", "-g", "-target", "bpf", "-mcpu=v3", "-fno-stack-protector", "-fbracket-depth=65536",
 		"-Wall", "-Wno-unused-variable", "-Wno-unused-label", "-Wno-unused-function",
 		"-Wno-unused-but-set-variable", "-Wno-parentheses-equality", "-Werror=shift-count-overflow", "-Werror=uninitialized", "-Wno-tautological-compare", "-Wno-address-of-packed-member",
 		"-DTARGET_" + strings.ToUpper(string(t)),

@@ -122,6 +122,11 @@ func (p *Program) load(ctx context.Context, o *Object, t ebpf.Target, replace ma
 			o.remember(t)
 			return nil
 		}
+		if r := refusedMap(err); r != nil {
+			r.Program, r.Target = o.Spec.Name, t
+			r.place(o.Spec.Split)
+			return r
+		}
 		if !refuses(err) {
 			return fmt.Errorf("program %q: load for %s: %w", o.Spec.Name, t, err)
 		}

@@ -1,10 +1,13 @@
 package dataplane
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
 	"github.com/catena-nfv/catena/internal/p4/diag"
@@ -25,9 +28,10 @@ type Refusal struct {
 	Log     []string
 	LogFile string
 
-	// Where in the C text: a line of it, or a function or map.
+	// Where in the C text: a line of it, a function or a map, or the last of maps in the order of the text that fits.
 	line int
 	name string
+	maps []string
 }
 
 func (r *Refusal) Error() string {
@@ -92,6 +96,22 @@ var ofVerifier = []complaint{
 	{regexp.MustCompile(`call stack of \d+ frames|frames is too deep`), ebpf.LimitCalls, "calls are nested too deeply here"},
 	{regexp.MustCompile(`too many subprograms`), ebpf.LimitFunctions, "the program needs more than 256 functions"},
 	{regexp.MustCompile(`maps has reached the limit|used maps`), ebpf.LimitMaps, "the program needs more than 64 maps"},
+}
+
+// refusedMap is why the kernel makes no map; nil if that was not the error.
+func refusedMap(err error) *Refusal {
+	name, what, _ := strings.Cut(strings.TrimPrefix(err.Error(), "map "), ": ")
+	if !strings.HasPrefix(err.Error(), "map ") {
+		return nil
+	}
+	for _, e := range []error{unix.E2BIG, unix.EINVAL, unix.ENOMEM} {
+		if errors.Is(err, e) {
+			r := beyond(ebpf.LimitMapSize, "the kernel cannot keep this (%s)", what)
+			r.name = name
+			return r
+		}
+	}
+	return nil
 }
 
 var (
@@ -168,6 +188,11 @@ func unmarked(text string) string {
 // of the ingress.
 func (r *Refusal) place(text string) {
 	lines := strings.Split(text, "\n")
+	if len(r.maps) > maxMaps {
+		slices.SortFunc(r.maps, func(a, b string) int { return defined(lines, a) - defined(lines, b) })
+		// Those of every program stand in front; behind this one the others do not fit.
+		r.name = r.maps[maxMaps]
+	}
 	for _, at := range []int{r.line, defined(lines, r.name), defined(lines, "ingress")} {
 		if at == 0 {
 			continue

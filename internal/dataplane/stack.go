@@ -18,8 +18,13 @@ const (
 	stackUnit = 32
 )
 
-// maxMaps is how many maps a program may use.
-const maxMaps = 64
+// maxMaps is how many maps a program may use, maxFunctions how many functions it may have, and maxFrames how many of
+// them may be called within one another.
+const (
+	maxMaps      = 64
+	maxFunctions = 256
+	maxFrames    = 8
+)
 
 // checkLimits fails if an object would exceed a limit of the kernel that clang does not
 // know.
@@ -41,8 +46,8 @@ func checkLimits(elf []byte) error {
 		}
 	}
 	if len(order) > maxMaps {
-		r := beyond(ebpf.LimitMaps, "from here on the program needs more maps than a program can have: %d", len(order))
-		r.name = order[maxMaps]
+		r := beyond(ebpf.LimitMaps, "from here on the program has more maps than a program can have, %d in all", len(order))
+		r.maps = order
 		return r
 	}
 	return checkStack(p)
@@ -79,6 +84,14 @@ func checkStack(p *cebpf.ProgramSpec) error {
 			fp[ins.Dst] = off + int(ins.Constant)
 			use(off + int(ins.Constant))
 		}
+	}
+	if len(frames) > maxFunctions {
+		return beyond(ebpf.LimitFunctions, "the program needs %d functions", len(frames))
+	}
+	if c := deepest(ebpf.ProgramName, nil, calls, map[string]bool{}); len(c.functions) > maxFrames {
+		r := beyond(ebpf.LimitCalls, "here %d functions are called within one another", len(c.functions))
+		r.name = c.functions[0]
+		return r
 	}
 	chain := deepest(ebpf.ProgramName, frames, calls, map[string]bool{})
 	if n := chain.bytes; n > maxStack {

@@ -4,6 +4,7 @@ package kernelswitch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/catena-nfv/catena/internal/dataplane"
@@ -74,9 +75,9 @@ func (d *Device) Compile(ctx context.Context, text []byte) (server.Program, erro
 			return nil, err
 		}
 	}
-	prog := &program{d: d, info: info}
+	prog := &program{d: d, info: info, text: text}
 	if err := prog.build(ctx, spec); err != nil {
-		return nil, err
+		return nil, prog.explain(ctx, err)
 	}
 	if file != "" && !ok {
 		if err := writeCache(file, info, spec); err != nil {
@@ -114,6 +115,7 @@ type program struct {
 	d    *Device
 	info *configv1.P4Info
 	obj  *dataplane.Object
+	text []byte
 }
 
 // build compiles for the hooks that the switch's ports need.
@@ -139,7 +141,7 @@ func (p *program) Load(ctx context.Context, keep bool) (server.Pipeline, error) 
 	for _, h := range hooks {
 		if _, ok := p.obj.ELF[h]; !ok { // a port on another hook has come meanwhile
 			if err := p.build(ctx, p.obj.Spec); err != nil {
-				return nil, err
+				return nil, p.explain(ctx, err)
 			}
 			break
 		}
@@ -154,9 +156,30 @@ func (p *program) Load(ctx context.Context, keep bool) (server.Pipeline, error) 
 	opts.Targets = hooks
 	loaded, err := dataplane.Load(ctx, p.obj, opts)
 	if err != nil {
-		return nil, err
+		return nil, p.explain(ctx, err)
 	}
 	return &pipeline{loaded, p.d}, nil
+}
+
+// explained is a refusal with its place in the text.
+type explained struct {
+	*dataplane.Refusal
+	text string
+}
+
+func (e *explained) Error() string { return e.text }
+
+// explain shows where in the text something is that the kernel refuses.
+func (p *program) explain(ctx context.Context, err error) error {
+	var r *dataplane.Refusal
+	if !errors.As(err, &r) {
+		return err
+	}
+	_, files, cerr := p.d.cfg.Compile(ctx, p.text)
+	if cerr != nil {
+		return err
+	}
+	return &explained{r, diag.List{r.Diagnostic(files)}.Err(files).Error()}
 }
 
 // pipeline implements server.Pipeline.

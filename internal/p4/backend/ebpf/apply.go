@@ -3,6 +3,7 @@ package ebpf
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"sort"
 	"strings"
 
@@ -152,7 +153,7 @@ func (f *fn) search(ti *tableInfo) {
 		key = fmt.Sprintf("(struct %s_key *)((u32 *)key + 1)", ti.c)
 	}
 	words := lead + (s.Key.Size+7)/8
-	f.t.f("u64 key[%d];", words)
+	f.t.f("%s;", f.g.room(&f.g.keyRoom, words, "key", "key_room"))
 	if lead > 0 {
 		last := s.Key.Slots[len(s.Key.Slots)-1]
 		f.t.f("((u32 *)key)[1] = %d; /* prefixlen */", 8*last.Offset+last.Width)
@@ -174,8 +175,10 @@ func (f *fn) search(ti *tableInfo) {
 	case s.Kind != KindTuples:
 		f.t.f("struct %s_value *v = bpf_map_lookup_elem(&%s, %s);", ti.c, ti.c, key)
 	case f.g.shared:
-		f.t.f("struct %s_value found;", ti.c)
-		f.t.f("struct %s_value *v = search_%s(%s, &found) ? &found : 0;", ti.c, ti.c, key)
+		f.t.f("%s;", f.g.room(&f.g.foundRoom, (s.ValueSize+7)/8, "found", "found_room"))
+		f.t.f("struct %s_value *v = (struct %s_value *)found;", ti.c, ti.c)
+		f.t.f("if (!search_%s(%s, v))", ti.c, key)
+		f.t.f("\tv = 0;")
 	default:
 		f.t.f("struct %s_search c;", ti.c)
 		f.t.f("struct %s_value *v = search_%s(&c, key);", ti.c, ti.c)
@@ -346,6 +349,10 @@ func (f *fn) dispatch(ti *tableInfo, number, value string, specs []*Action, acti
 
 // callAction writes the call of an action's function.
 func (f *fn) callAction(a *ir.Action, args []string) {
+	if slices.Contains(f.g.keeping, a) {
+		f.keepArguments(a, args)
+		args = nil
+	}
 	c := fmt.Sprintf("%s(%s)", f.g.actions[a], strings.Join(append([]string{"ctx", "s"}, args...), ", "))
 	if hasExit(a.Body) {
 		f.t.f("if (%s)", c)
@@ -492,7 +499,10 @@ func (g *gen) writeAction(a *ir.Action) {
 	}
 	params := []string{"ctx_t *ctx", "struct state *s"}
 	for _, p := range a.Params {
-		n, w := g.argument(p), width(p.Type)
+		if slices.Contains(g.keeping, a) {
+			break // in the state
+		}
+		n, w := g.vars[p], width(p.Type)
 		if w > 64 {
 			params = append(params, "const u64 *"+n)
 		} else {
@@ -507,7 +517,6 @@ func (g *gen) writeAction(a *ir.Action) {
 	}
 	f.t.f("static __always_inline %s %s(%s)", ret, g.actions[a], strings.Join(params, ", "))
 	f.t.f("{")
-	f.keepArguments(a)
 	f.stmts(a.Body)
 	if ret == "int" {
 		f.t.f("return 0;")

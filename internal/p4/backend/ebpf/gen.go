@@ -80,8 +80,9 @@ type gen struct {
 	most      int          // the weight of a part
 	parts     int          // so far
 	loops     bool         // struct loop is written
+	keyRoom   int          // words of the state for a table's key
+	foundRoom int          // and for what is found
 	keeping   []*ir.Action // whose parameters are in the state
-	arguments map[*ir.Var]string
 }
 
 // Generate compiles a program. fs is for the positions in the text and may be nil. The
@@ -98,7 +99,7 @@ func Generate(p *ir.Program, fs *diag.FileSet) (*Spec, diag.List) {
 // generateText writes one of a program's texts.
 func generateText(p *ir.Program, fs *diag.FileSet, split bool) (*Spec, diag.List) {
 	g := &gen{
-		p: p, fs: fs, split: split, arguments: map[*ir.Var]string{},
+		p: p, fs: fs, split: split,
 		spec:  &Spec{Name: p.Name, Targets: map[Target]string{TC: "", XDP: ""}, InMap: map[Target]bool{}, MapKeys: map[string]string{}},
 		types: newScope(), globals: newScope(),
 		fields: map[*ir.Field]string{}, vars: map[*ir.Var]string{},

@@ -9,10 +9,16 @@ import (
 // A program may be too large for the verifier, which follows every way through a function, or need more stack than
 // one function has. Spec.Split is its text in many global functions, each of which the verifier looks at once, for any
 // packet and state, and each with a stack of its own: the blocks, the tables, and parts of controls and actions
-// that are large. What they share is in the state, which is then in a map; so are an action's parameters.
+// that are large. What they share is in the state, which is then in a map; so are the parameters of some actions.
 
 // partWeight is about how many statements become a function of their own.
 const partWeight = 40
+
+// smallRoom is how many words a search has on the stack.
+const smallRoom = 8
+
+// maxArguments is how many arguments an action gets. More are in the state: clang would have them all at once.
+const maxArguments = 8
 
 // maxParts is about how many parts a program is divided into: the kernel knows 256 functions in a program.
 const maxParts = 96
@@ -86,7 +92,7 @@ func (g *gen) divideProgram() {
 	}
 	for _, c := range g.p.Controls() {
 		for _, a := range c.Actions {
-			if len(a.Params) > 0 && g.divided(a.Body) {
+			if len(a.Params) > maxArguments || len(a.Params) > 0 && g.divided(a.Body) {
 				g.keepParams(a)
 			}
 		}
@@ -111,31 +117,20 @@ func (g *gen) keepParams(a *ir.Action) {
 	member := fmt.Sprintf("s->args%d.", len(g.keeping))
 	g.keeping = append(g.keeping, a)
 	for _, v := range a.Params {
-		g.arguments[v] = g.vars[v]
 		g.vars[v] = member + g.vars[v]
 	}
 }
 
-// argument is the name of an action's parameter in the C function.
-func (g *gen) argument(v *ir.Var) string {
-	if n, ok := g.arguments[v]; ok {
-		return n
-	}
-	return g.vars[v]
-}
-
-// keepArguments puts the parameters of an action where its parts find them.
-func (f *fn) keepArguments(a *ir.Action) {
-	for _, v := range a.Params {
-		name, kept := f.g.arguments[v]
-		switch w := width(v.Type); {
-		case !kept:
-		case w > 64:
-			for i := range words(w) {
-				f.t.f("%s[%d] = %s[%d];", f.g.vars[v], i, name, i)
-			}
-		default:
-			f.t.f("%s = %s;", f.g.vars[v], name)
+// keepArguments puts the arguments of an action where it finds them.
+func (f *fn) keepArguments(a *ir.Action, args []string) {
+	for i, v := range a.Params {
+		to, w := f.g.vars[v], width(v.Type)
+		if w <= 64 {
+			f.t.f("%s = %s;", to, args[i])
+			continue
+		}
+		for k := range words(w) {
+			f.t.f("%s[%d] = (%s)[%d];", to, k, args[i], k)
 		}
 	}
 }
@@ -165,6 +160,15 @@ func (g *gen) writeDivided(c *ir.Control, name string) {
 func (f *fn) apart() {
 	f.divides = true
 	f.t = &text{fs: f.g.fs, indent: 1}
+}
+
+// room declares words that a table's search needs; in a divided program many of them are in the state.
+func (g *gen) room(most *int, words int, name, member string) string {
+	if !g.split || words <= smallRoom {
+		return fmt.Sprintf("u64 %s[%d]", name, words)
+	}
+	*most = max(*most, words)
+	return fmt.Sprintf("u64 *%s = s->%s", name, member)
 }
 
 // parts writes statements as calls of parts. What is large by itself is written here, with its parts as parts.

@@ -137,6 +137,14 @@ func (g *gen) stateStruct() {
 		t.number("u8", "clone", "asked for")
 		t.number("u8", "queued", "there are copies to make")
 	}
+	for _, room := range []struct {
+		words int
+		name  string
+	}{{g.keyRoom, "key_room"}, {g.foundRoom, "found_room"}} {
+		if room.words > 0 {
+			t.f("u64 %s[%d]; /* of the table that is applied */", room.name, room.words)
+		}
+	}
 	t.number("u32", "truncate", "bytes to leave, plus one; or 0")
 	t.number("u8", "failed", "drop it")
 	t.f("} __attribute__((aligned(8)));")
