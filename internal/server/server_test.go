@@ -603,7 +603,13 @@ func TestConversionRoundTrip(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
-	texts := map[string]string{"everything": everything}
+	texts := map[string]string{"everything": everything, "outside": `
+name: outside
+networks: [{name: n, subnet: 10.0.0.0/24}]
+routers: [{name: r, networks: [n], external: public}]
+keypairs: [{name: ops, public_key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f me}]
+servers: [{name: v, key: ops, networks: [{network: n, floating_ip: true}]}]
+`}
 	for _, f := range files {
 		b, err := os.ReadFile(f)
 		if err != nil {
