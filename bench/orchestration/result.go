@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -35,6 +36,14 @@ type CaseResult struct {
 	Servers int                         `json:"servers"`
 	Seconds map[Platform]harness.Sample `json:"seconds"`
 	Paper   map[string]float64          `json:"paper,omitempty"`
+}
+
+// rounds is how often the case was measured.
+func (c *CaseResult) rounds() int {
+	for _, s := range c.Seconds {
+		return len(s)
+	}
+	return 0
 }
 
 var scenario = harness.Scenario{
@@ -116,14 +125,15 @@ func allowed(limit harness.Sample) harness.Sample {
 	return out
 }
 
-// sum adds samples round by round.
+// sum adds samples round by round, as many rounds as all of them have.
 func sum(samples ...harness.Sample) harness.Sample {
-	var out harness.Sample
-	for _, s := range samples {
-		if out == nil {
-			out = make(harness.Sample, len(s))
-		}
-		for i := range min(len(out), len(s)) {
+	if len(samples) == 0 {
+		return nil
+	}
+	out := slices.Clone(samples[0])
+	for _, s := range samples[1:] {
+		out = out[:min(len(out), len(s))]
+		for i := range out {
 			out[i] += s[i]
 		}
 	}

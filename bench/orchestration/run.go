@@ -198,30 +198,48 @@ func Run(ctx context.Context, cfg Config, opt Options, common harness.Options) (
 		common.Tell("warm-up: %s, %s: %.2f s", cases[0].Name, p, seconds)
 	}
 	_, failure := harness.Rounds(ctx, common, list)
-	// Rounds that are complete are worth to be kept, whatever ended the run.
-	for _, c := range list {
-		common.Rounds = min(common.Rounds, len(r.seconds[c.Name]))
+	// What was measured is worth to be kept, whatever ended the run.
+	common.Rounds = 0
+	var measured []CaseResult
+	for _, w := range cases {
+		c := CaseResult{Name: w.Name, Source: w.Source, Group: w.Group, Clients: w.Clients, Servers: w.Servers, Paper: w.Paper, Seconds: r.complete(w.Name, platforms)}
+		if len(c.Seconds) > 0 {
+			measured = append(measured, c)
+			common.Rounds = max(common.Rounds, c.rounds())
+		}
 	}
-	if failure != nil && (common.Rounds == 0 || opt.Out == "") {
+	if failure != nil && (len(measured) == 0 || opt.Out == "") {
 		return nil, failure
 	}
 	result := newResult(opt, common, access)
-	result.Repeated = r.repeated
-	for _, w := range cases {
-		c := CaseResult{Name: w.Name, Source: w.Source, Group: w.Group, Clients: w.Clients, Servers: w.Servers, Paper: w.Paper, Seconds: map[Platform]harness.Sample{}}
-		for _, p := range platforms {
-			c.Seconds[p] = r.seconds[w.Name+" "+string(p)][:common.Rounds]
-		}
-		result.Cases = append(result.Cases, c)
-	}
+	result.Repeated, result.Cases = r.repeated, measured
 	report := result.report()
 	if opt.Out != "" {
 		if err := result.write(opt.Out, report); err != nil {
 			return nil, errors.Join(failure, err)
 		}
-		common.Tell("%d rounds are written to %s", common.Rounds, opt.Out)
+		common.Tell("%d cases are written to %s", len(measured), opt.Out)
 	}
 	return report, failure
+}
+
+// complete returns what was measured of a case, in rounds in which all of its platforms
+// were that were measured at all.
+func (r *runner) complete(name string, platforms []Platform) map[Platform]harness.Sample {
+	out, rounds := map[Platform]harness.Sample{}, 0
+	for _, p := range platforms {
+		s := r.seconds[name+" "+string(p)]
+		if len(s) == 0 {
+			continue
+		}
+		if out[p] = s; rounds == 0 || len(s) < rounds {
+			rounds = len(s)
+		}
+	}
+	for p, s := range out {
+		out[p] = s[:rounds]
+	}
+	return out
 }
 
 func choosePlatforms(names []string) ([]Platform, error) {
