@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/catena-nfv/catena/test/openstack/deployment"
 )
 
 // client is what the asking guest runs: every two seconds it tells on the console
@@ -30,13 +32,18 @@ func ask(commands [][2]string) string {
 	return fmt.Sprintf(client, b.String())
 }
 
-// boot starts a server of the cloud's image with an address on a network.
+// boot starts a server of the cloud's image on a network, with an address there or, for "",
+// any.
 func (r *rig) boot(name, network, ip, group, userData string) string {
 	r.t.Helper()
 	image, flavor := r.find("image", "catena"), r.find("flavor", "small")
+	nic := object{"uuid": network}
+	if ip != "" {
+		nic["fixed_ip"] = ip
+	}
 	out, err := r.call(r.compute, http.MethodPost, "servers", object{"server": object{
 		"name": r.name + "-" + name, "imageRef": image, "flavorRef": flavor, "user_data": base64.StdEncoding.EncodeToString([]byte(userData)),
-		"networks": []object{{"uuid": network, "fixed_ip": ip}}, "security_groups": []object{{"name": group}},
+		"networks": []object{nic}, "security_groups": []object{{"name": group}},
 	}})
 	if err != nil {
 		r.t.Fatalf("server %s: %v", name, err)
@@ -44,15 +51,21 @@ func (r *rig) boot(name, network, ip, group, userData string) string {
 	id := out["server"].(object)["id"].(string)
 	r.t.Cleanup(func() {
 		r.remove(r.compute, "servers/"+id)
-		// Its port is in use until it is gone.
-		for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
-			if _, err := r.call(r.compute, http.MethodGet, "servers/"+id, nil); err != nil {
-				return
-			}
-		}
-		r.t.Errorf("server %s is not deleted", name)
+		r.gone(id)
 	})
 	return id
+}
+
+// gone waits until a server that was deleted is not there any more; its port is in use so
+// long.
+func (r *rig) gone(id string) {
+	r.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
+		if _, err := r.call(r.compute, http.MethodGet, "servers/"+id, nil); err != nil {
+			return
+		}
+	}
+	r.t.Errorf("server %s is not deleted", id)
 }
 
 // find returns the id of an image or flavor.
@@ -134,7 +147,7 @@ func (r *rig) sees(what, id string, within time.Duration, want string) {
 // without, and has them talk; also after the controller was killed, and while it is away.
 func TestServers(t *testing.T) {
 	user := login(t, "", "guests")
-	c := findController(t)
+	d := controller(t)
 	netA, subA := user.subnet("a", 84)
 	netB, subB := user.subnet("b", 85)
 	netC, _ := user.subnet("c", 86)
@@ -156,19 +169,13 @@ func TestServers(t *testing.T) {
 	const all = "ping-near=yes ping-far=yes ping-gateway=yes near=yes far=yes refused=no other=no metadata=yes"
 	user.sees("at first", asking, 3*time.Minute, all)
 
-	c.kill()
-	killed := true
-	defer func() {
-		if killed {
-			c.start()
-		}
-	}()
+	d.Crash(deployment.Controller)
+	defer d.Return(deployment.Controller)
 	// Metadata needs the node's agent.
 	user.sees("while the controller is away", asking, time.Minute, strings.Replace(all, "metadata=yes", "metadata=no", 1))
 	late := user.boot("late", netB, "10.85.0.30", user.name+"-web", fmt.Sprintf(server, "late", "late"))
 	time.Sleep(5 * time.Second)
-	c.start()
-	killed = false
+	d.Return(deployment.Controller)
 	// A server that was begun without a controller comes to its port, too.
 	user.active("late", late)
 	user.sees("after the controller is back", asking, time.Minute, all)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	catenav1 "github.com/catena-nfv/catena/api/catena/v1"
+	"github.com/catena-nfv/catena/test/openstack/deployment"
 )
 
 // kinds are the collections of Neutron's API that are mirrored.
@@ -54,20 +55,15 @@ func differing(t *testing.T, admin *rig, client catenav1.MirrorClient) (same boo
 // kills Neutron's processes in between, and looks that nobody lost anything.
 func TestControllerIsDown(t *testing.T) {
 	user, admin := login(t, "", "fake", "guests"), admin(t, "fake", "guests")
-	c, client := findController(t), mirror(t)
+	d, client := controller(t), mirrorClient(t)
 	same := func() (bool, string) { return differing(t, admin, client) }
 	eventually(t, "the mirror before", time.Minute, same)
 
 	t.Run("while it is down", func(t *testing.T) {
-		user := *user
+		user, d := *user, d.With(t)
 		user.t = t
-		c.kill()
-		started := false
-		defer func() {
-			if !started {
-				c.start()
-			}
-		}()
+		d.Crash(deployment.Controller)
+		defer d.Return(deployment.Controller)
 		begun := time.Now()
 		net, sub := user.subnet("a", 82)
 		_, sub2 := user.subnet("b", 83)
@@ -77,14 +73,13 @@ func TestControllerIsDown(t *testing.T) {
 		took := time.Since(begun)
 		t.Logf("2 networks, 2 subnets, a router, a group and a port without a controller: %v", took.Round(time.Millisecond))
 
-		killService(t, "neutron-api")
-		killService(t, "neutron-catena-sync")
+		d.Kill("neutron-api")
+		d.Kill("neutron-catena-sync")
 		eventually(t, "Neutron's API after kill -9", time.Minute, func() (bool, string) {
 			_, err := user.call(user.network, http.MethodPut, "networks/"+net, object{"network": object{"description": "changed"}})
 			return err == nil, fmt.Sprint(err)
 		})
-		c.start()
-		started = true
+		d.Return(deployment.Controller)
 		begun = time.Now()
 		eventually(t, "the mirror after the controller is back", 90*time.Second, same)
 		t.Logf("the mirror was the same %v after the controller was started", time.Since(begun).Round(time.Millisecond))
@@ -93,7 +88,7 @@ func TestControllerIsDown(t *testing.T) {
 		// whatever the caller heard of it.
 		for i := range 8 {
 			if i == 3 {
-				killService(t, "neutron-api")
+				d.Kill("neutron-api")
 			}
 			out, err := user.call(user.network, http.MethodPost, "networks", object{"network": object{"name": fmt.Sprint(user.name, "-k", i)}})
 			if err != nil {

@@ -3,15 +3,11 @@ package users
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,8 +17,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	catenav1 "github.com/catena-nfv/catena/api/catena/v1"
-	"github.com/catena-nfv/catena/internal/filelock"
 	"github.com/catena-nfv/catena/internal/keystone"
+	"github.com/catena-nfv/catena/test/openstack/deployment"
 )
 
 // rig is one user of the cloud.
@@ -166,80 +162,20 @@ func eventually(t *testing.T, what string, within time.Duration, ok func() (bool
 	t.Fatalf("%s: not within %s; last seen:\n%s", what, within, last)
 }
 
-// controller is the one that Neutron's plugin talks to.
-type controller struct {
-	t    *testing.T
-	args []string
-	env  []string
-	pid  int
-}
-
 func directory(variable, otherwise string) string { return cmp.Or(os.Getenv(variable), otherwise) }
 
-// findController finds the running controller by its lock.
-func findController(t *testing.T) *controller {
+// controller finds the cloud of this machine, with the controller that its Neutron talks to.
+func controller(t *testing.T) *deployment.Deployment {
 	t.Helper()
-	lock := filepath.Join(directory("CATENA_STATE", "/var/lib/catena"), "controller.lock")
-	if held, err := filelock.Held(lock); err != nil || !held {
-		t.Skipf("no controller runs with %s (%v)", filepath.Dir(lock), err)
+	d := deployment.Find(t)
+	if !d.Has(deployment.Controller) {
+		t.Skip("the cloud has no controller of ours: it was made with another backend, or with CATENA_CONTROLLER")
 	}
-	text, err := os.ReadFile(lock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &controller{t: t}
-	if c.pid, err = strconv.Atoi(strings.TrimSpace(string(text))); err != nil {
-		t.Fatal(err)
-	}
-	words := func(file string) []string {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", c.pid, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
-	}
-	c.args, c.env = words("cmdline"), words("environ")
-	return c
+	return d
 }
 
-// kill ends it as a power failure does.
-func (c *controller) kill() {
-	c.t.Helper()
-	if err := syscall.Kill(c.pid, syscall.SIGKILL); err != nil {
-		c.t.Fatal(err)
-	}
-	for deadline := time.Now().Add(10 * time.Second); syscall.Kill(c.pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
-		// Until its parent has waited for it, it is a zombie, which holds nothing.
-		if stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.pid)); strings.Contains(string(stat), ") Z ") {
-			return
-		}
-		if time.Now().After(deadline) {
-			c.t.Fatal("the controller does not die")
-		}
-	}
-}
-
-// start starts it again as it was, and leaves it running.
-func (c *controller) start() {
-	c.t.Helper()
-	file := filepath.Join(directory("CATENA_STATE", "/var/lib/catena"), "log", "controller.log")
-	log, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer log.Close()
-	cmd := exec.Command(c.args[0], c.args[1:]...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.env, "/", log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		c.t.Fatal(err)
-	}
-	c.pid = cmd.Process.Pid
-	go func() { _ = cmd.Wait() }()
-}
-
-// mirror is the controller's API for Neutron.
-func mirror(t *testing.T) catenav1.MirrorClient {
+// mirrorClient is the controller's API for Neutron.
+func mirrorClient(t *testing.T) catenav1.MirrorClient {
 	t.Helper()
 	socket := filepath.Join(directory("CATENA_RUN", "/run/catena"), "catena.sock")
 	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -248,21 +184,4 @@ func mirror(t *testing.T) catenav1.MirrorClient {
 	}
 	t.Cleanup(func() { conn.Close() })
 	return catenav1.NewMirrorClient(conn)
-}
-
-// killService kills one of the deployment's supervised services, which comes back.
-func killService(t *testing.T, name string) {
-	t.Helper()
-	dir := filepath.Join(directory("CATENA_OPENSTACK_STATE", "/var/lib/catena-openstack"), "service", name)
-	text, err := os.ReadFile(filepath.Join(dir, "supervise", "pid"))
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skipf("%s is not a service of deploy/openstack on this machine", name)
-	}
-	pid, convErr := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err := errors.Join(err, convErr); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
 }
