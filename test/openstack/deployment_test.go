@@ -182,7 +182,7 @@ func TestServerInError(t *testing.T) {
 	p := start(t)
 	before, allocated := p.snapshot(), orphans(t)
 	flavor := fmt.Sprintf("impossible-%d", os.Getpid())
-	d.MustAdmin("flavor", "create", "--ram", "64", "--disk", "0", "--property", "resources:CUSTOM_CATENA_NOWHERE=1", flavor)
+	d.MustAdmin("flavor", "create", "--ram", "64", "--disk", "1", "--property", "resources:CUSTOM_CATENA_NOWHERE=1", flavor)
 	defer func() {
 		d.MustAdmin("flavor", "delete", flavor)
 		p.same(before)
