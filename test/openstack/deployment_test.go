@@ -153,19 +153,18 @@ func TestQuota(t *testing.T) {
 	d := real(t)
 	p := start(t)
 	before := p.snapshot()
-	for _, c := range []struct{ flag, words string }{
-		{"instances", "--instances N"},
-		{"ports", "--ports N"},
-		{"networks", "--networks N"},
-	} {
-		t.Run(c.flag, func(t *testing.T) {
+	for _, c := range []struct {
+		quota string
+		limit int
+	}{{"instances", 2}, {"ports", 3}, {"networks", 0}} {
+		t.Run(c.quota, func(t *testing.T) {
 			d, p := d.With(t), p.with(t)
-			d.SetQuota(c.flag, 1)
+			d.SetQuota(c.quota, c.limit)
 			out, err := p.run("apply", "-f", usecase)
 			if err == nil {
 				t.Fatalf("it was deployed:\n%s", out)
 			}
-			for _, want := range []string{"uota", "openstack quota set " + c.words, "rolled back"} {
+			for _, want := range []string{"uota", "openstack quota set --" + c.quota + " N", "rolled back"} {
 				if !strings.Contains(out, want) {
 					t.Errorf("no %q in\n%s", want, out)
 				}

@@ -63,6 +63,8 @@ func (e *APIError) wayOut() string {
 		return fmt.Sprintf("delete something, or have an administrator raise the quota (openstack quota set %s N PROJECT)", flag)
 	case e.Status == http.StatusUnauthorized:
 		return "check the credentials (openstack token issue)"
+	case strings.Contains(text, "flavors with zero disk"):
+		return "choose a flavor with a disk (openstack flavor list)"
 	case e.Status == http.StatusForbidden:
 		return "the user lacks a role in the project for this"
 	case e.Status == http.StatusNotAcceptable:

@@ -113,6 +113,9 @@ func TestRefusals(t *testing.T) {
 		{"no role", func(f *fake.Cloud) {
 			f.FailWith("POST /network/v2.0/routers", 403, -1, `{"NeutronError": {"type": "PolicyNotAuthorized", "message": "(rule:create_router) is disallowed by policy", "detail": ""}}`)
 		}, []string{`router "r"`, "disallowed by policy", "lacks a role"}},
+		{"a flavor without a disk", func(f *fake.Cloud) {
+			f.FailWith("POST /compute/v2.1/servers", 403, -1, `{"forbidden": {"code": 403, "message": "Only volume-backed servers are allowed for flavors with zero disk."}}`)
+		}, []string{`server "web-`, "zero disk", "choose a flavor with a disk"}},
 		{"a network service that stays down", func(f *fake.Cloud) { f.Fail("POST /network/v2.0/ports", 503, -1) },
 			[]string{`port "web-`, "the network service fails (503", "given up after"}},
 		{"HTML from a proxy", func(f *fake.Cloud) {

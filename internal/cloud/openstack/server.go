@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/catena-nfv/catena/internal/cloud/openstack/watch"
 	"github.com/catena-nfv/catena/internal/service"
@@ -262,7 +263,7 @@ func (c *Cloud) waitActive(ctx context.Context, id string) (built bool, err erro
 		case s.Status == "ERROR" && s.Fault.Message != "":
 			err = &faultError{s.Fault.Message}
 		case s.Status == "ERROR":
-			err = fmt.Errorf("it is in ERROR, and Nova does not say why; see the log of nova-compute for %s", id)
+			err = c.fault(ctx, id)
 		case s.Status != "ACTIVE":
 			err = fmt.Errorf("it is %s", s.Status)
 		}
@@ -270,6 +271,24 @@ func (c *Cloud) waitActive(ctx context.Context, id string) (built bool, err erro
 		return false, err
 	})
 	return built, err
+}
+
+// fault is why a server is in ERROR. Nova writes that down after the status.
+func (c *Cloud) fault(ctx context.Context, id string) error {
+	for pause := 50 * time.Millisecond; ctx.Err() == nil && pause < 3*time.Second; pause *= 2 {
+		var answer struct {
+			Server struct{ Fault struct{ Message string } }
+		}
+		err := c.session.compute.get(ctx, "servers/"+id, &answer)
+		if m := answer.Server.Fault.Message; err == nil && m != "" {
+			return &faultError{m}
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+	return fmt.Errorf("it is in ERROR, and Nova does not say why; see the log of nova-compute for %s", id)
 }
 
 // waitGone waits until a server is deleted; errStays when Nova gave that up.

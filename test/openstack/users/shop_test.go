@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +38,7 @@ func command(name string, args ...string) (string, error) {
 
 func catena(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := command(filepath.Join(root, "bin", "catena"), args...)
+	out, err := command("bin/catena", args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +135,7 @@ func TestTwoCommands(t *testing.T) {
 	deleted := false
 	t.Cleanup(func() {
 		if !deleted {
-			_, _ = command(filepath.Join(root, "bin", "catena"), "delete", "shop")
+			_, _ = command("bin/catena", "delete", "shop")
 		}
 	})
 	t.Logf("ACTIVE after %s", time.Since(begun).Round(100*time.Millisecond))

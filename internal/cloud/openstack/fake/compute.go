@@ -23,6 +23,7 @@ type server struct {
 	updated     time.Time
 	built       time.Time // when it is to leave BUILD; zero: it has
 	leaves      time.Time // when it is to vanish; zero: it stays
+	faulty      time.Time // when it went to ERROR; why is to be read a moment later
 	deleted     time.Time // when it became DELETED; plain lists still show it for a moment
 	reservation string
 }
@@ -32,6 +33,9 @@ type server struct {
 func (s *server) vanished(c *Cloud) bool {
 	return !s.deleted.IsZero() && time.Since(s.deleted) >= c.cfg.DeleteTime
 }
+
+// faultDelay is how long the reason for a server's ERROR is behind its status.
+const faultDelay = 200 * time.Millisecond
 
 // tick lets time pass for all servers.
 func (c *Cloud) tick() {
@@ -50,11 +54,16 @@ func (c *Cloud) tick() {
 			s.deleted, s.updated = now, now
 			s.view["status"], s.view["OS-EXT-STS:task_state"] = "DELETED", nil
 		}
+		if !s.faulty.IsZero() && now.Sub(s.faulty) > faultDelay {
+			if why := c.broken[text(s.view["name"])]; why != "" {
+				s.view["fault"] = object{"code": 500, "message": why, "created": stamp(now)}
+			}
+			s.faulty = time.Time{}
+		}
 		if !s.built.IsZero() && s.leaves.IsZero() && now.After(s.built) {
 			s.built, s.updated = time.Time{}, now
-			if why := c.broken[text(s.view["name"])]; why != "" {
-				s.view["status"] = "ERROR"
-				s.view["fault"] = object{"code": 500, "message": why, "created": stamp(now)}
+			if c.broken[text(s.view["name"])] != "" {
+				s.view["status"], s.faulty = "ERROR", now
 				continue
 			}
 			s.view["status"] = "ACTIVE"
