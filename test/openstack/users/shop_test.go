@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -164,7 +165,7 @@ func TestTwoCommands(t *testing.T) {
 	}
 	sameInCloud(t, addresses, networks)
 
-	network := user.networkID("front")
+	network := user.networkID("shop", "front")
 	asking := user.boot("asking", network, "", "default", ask([][2]string{
 		{"lb", "curl -fs -m 5 http://" + addresses["lb"] + "/"},
 		{"fw", "curl -fs -m 5 http://" + addresses["fw"] + "/"},
@@ -257,10 +258,11 @@ func counted(t *testing.T) {
 	}
 }
 
-// networkID finds a network of the project by its name.
-func (r *rig) networkID(name string) string {
+// networkID finds a network of a service by its name: others may have the same.
+func (r *rig) networkID(service, name string) string {
 	r.t.Helper()
-	out, err := r.call(r.network, http.MethodGet, "networks?fields=id&name="+name, nil)
+	query := url.Values{"fields": {"id"}, "name": {name}, "description": {"catena service default/" + service}}
+	out, err := r.call(r.network, http.MethodGet, "networks?"+query.Encode(), nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
