@@ -70,7 +70,7 @@ func Message(err error) string {
 			return "the controller's socket is its owner's (" + s.Message() + "); run it with sudo, or give --address HOST:PORT and --token-file FILE"
 		}
 		if s.Code() == codes.Unavailable {
-			return "the controller cannot be reached (" + s.Message() + "); is it running? `catena up` starts it"
+			return "the controller cannot be reached (" + s.Message() + "); is it running? `catena up` starts one, `make openstack` one with an OpenStack"
 		}
 		if s.Code() == codes.Canceled {
 			return "interrupted; what the controller has begun goes on (`catena watch` shows it)"

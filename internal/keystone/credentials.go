@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -38,7 +39,7 @@ func Credentials(name string) (Cloud, error) {
 	if name != "" {
 		auth, endpoint, tlsConfig, err := clouds.Parse(clouds.WithCloudName(name))
 		if err != nil {
-			return Cloud{}, fmt.Errorf("cloud %s: %w", name, err)
+			return Cloud{}, fmt.Errorf("cloud %s: %w; OS_CLIENT_CONFIG_FILE names the clouds.yaml, OS_CLOUD one of its entries", name, err)
 		}
 		if auth.IdentityEndpoint == "" {
 			return Cloud{}, fmt.Errorf("cloud %s: clouds.yaml has no auth_url for it", name)
@@ -181,7 +182,11 @@ func (c Cloud) Login(ctx context.Context, transport http.RoundTripper) (*gopherc
 	auth.AllowReauth = auth.TokenID == ""
 	if err := openstack.Authenticate(ctx, p, auth); err != nil {
 		if gophercloud.ResponseCodeIs(err, http.StatusUnauthorized) {
-			return nil, fmt.Errorf("identity service %s refuses the credentials of %s", c.Auth.IdentityEndpoint, c.who())
+			return nil, fmt.Errorf("identity service %s refuses the credentials of %s; check name, password and domains, and that it has a role in the project (openstack token issue)", c.Auth.IdentityEndpoint, c.who())
+		}
+		var unreachable net.Error
+		if errors.As(err, &unreachable) {
+			return nil, fmt.Errorf("identity service %s does not answer: %w; check the URL (auth_url, OS_AUTH_URL), and that the cloud is up", c.Auth.IdentityEndpoint, err)
 		}
 		return nil, fmt.Errorf("identity service %s: %w", c.Auth.IdentityEndpoint, err)
 	}
@@ -234,7 +239,7 @@ func locator(catalog *tokens.ServiceCatalog) gophercloud.EndpointLocator {
 		if o.Region != "" {
 			in = " in region " + o.Region
 		}
-		return "", fmt.Errorf("the cloud's catalog has no %s endpoint for %s%s", o.Availability, o.Type, in)
+		return "", fmt.Errorf("the cloud's catalog has no %s endpoint for %s%s; see what it has (openstack catalog list)", o.Availability, o.Type, in)
 	}
 }
 

@@ -238,12 +238,13 @@ func TestLogin(t *testing.T) {
 	t.Run("wrong", func(t *testing.T) {
 		for what, change := range map[string][3]string{
 			"no cloud is named":                   {"OS_AUTH_URL", ""},
-			"refuses the credentials of user":     {"OS_PASSWORD", "wrong"},
+			"check name, password":                {"OS_PASSWORD", "wrong"},
+			"does not answer":                     {"OS_AUTH_URL", "http://127.0.0.1:1/v3"},
 			"OS_PROJECT_NAME is not set":          {"OS_PROJECT_NAME", ""},
 			"there is no OS_USERNAME":             {"OS_USERNAME", ""},
 			"OS_CACERT":                           {"OS_CACERT", filepath.Join(t.TempDir(), "none")},
 			"OS_APPLICATION_CREDENTIAL_SECRET is": {"OS_APPLICATION_CREDENTIAL_ID", "x"},
-			"cloud nowhere":                       {"OS_CLOUD", "nowhere"},
+			"OS_CLIENT_CONFIG_FILE names":         {"OS_CLOUD", "nowhere"},
 		} {
 			noCloud(t)
 			for v, value := range password {

@@ -26,7 +26,7 @@ func real(t *testing.T) *deployment.Deployment {
 	return deployment.Find(t)
 }
 
-const usecase = "../../examples/usecase4.yaml"
+const usecase = "../../examples/usecase1.yaml"
 
 // background runs a command; the function that it returns waits for its end.
 func (p *platform) background(args ...string) (wait func() (string, error)) {
@@ -101,7 +101,7 @@ func TestKillNeutron(t *testing.T) {
 			if out, err := deployed(); err != nil {
 				t.Errorf("killed while it was deployed: %v\n%s", err, out)
 			}
-			deleted := p.background("delete", "usecase4")
+			deleted := p.background("delete", "usecase1")
 			time.Sleep(time.Second)
 			d.Kill(service)
 			if out, err := deleted(); err != nil {
@@ -141,7 +141,7 @@ func TestNovaFails(t *testing.T) {
 			t.Errorf("no word on which server:\n%s", out)
 		}
 		p.must("apply", "-f", usecase)
-		p.must("delete", "usecase4")
+		p.must("delete", "usecase1")
 		p.same(before)
 	}
 	noOrphans(t, allocated)
