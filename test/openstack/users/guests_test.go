@@ -122,6 +122,13 @@ func (r *rig) console(id string, lines int) string {
 // sees waits until a whole round of the client's has this outcome, and began after now.
 func (r *rig) sees(what, id string, within time.Duration, want string) {
 	r.t.Helper()
+	r.round(what, id, within, want, 2)
+}
+
+// round waits for a round of the client's with this outcome, at least so many after the
+// one that was the last at first.
+func (r *rig) round(what, id string, within time.Duration, want string, after int) {
+	r.t.Helper()
 	var first int
 	eventually(r.t, what+": "+want, within, func() (bool, string) {
 		text := r.console(id, 40)
@@ -136,8 +143,8 @@ func (r *rig) sees(what, id string, within time.Duration, want string) {
 				first = round
 			}
 			got := strings.TrimSuffix(strings.SplitN(line, " ", 3)[2], " END")
-			// The round under way when we began may have asked before.
-			return got == want && round > first+1, line
+			// With 1, it may have begun before.
+			return got == want && round >= first+after, line
 		}
 		return false, text
 	})
