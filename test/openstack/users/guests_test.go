@@ -143,7 +143,7 @@ func (r *rig) round(what, id string, within time.Duration, want string, after in
 				first = round
 			}
 			got := strings.TrimSuffix(strings.SplitN(line, " ", 3)[2], " END")
-			// With 1, it may have begun before.
+			// The one after first may have begun before we asked.
 			return got == want && round >= first+after, line
 		}
 		return false, text
