@@ -245,6 +245,7 @@ func (g *gen) writeTupleSearch(ti *tableInfo) {
 	t.f("static __always_inline struct %s_value *search_%s(struct %s_search *c, const u64 *key)", ti.c, ti.c, ti.c)
 	t.f("{")
 	t.f("const struct %s_mask *masks = %s_masks[tables.%s.masks & 1].m;", ti.c, ti.c, ti.c)
+	t.f("asm(\"\" : \"+r\"(masks)); /* else clang computes the place of each mask anew */")
 	t.f("struct %s_value *found = 0;", ti.c)
 	t.f("u32 least = 0;")
 	t.f("#pragma unroll")

@@ -104,11 +104,11 @@ func (g *gen) tryMasks(ti *tableInfo, masks, from, to string, take []string) {
 		sum = append(sum, fmt.Sprintf("w%d * %#xULL", at/8, filterMultiplier(at/8)))
 	}
 	t.f("u64 h = (%s) >> %d;", strings.Join(sum, " + "), 64-s.FilterBits)
-	t.f("u64 at = %d + m->filter + (h >> 6);", s.FilterAt)
+	t.f("u64 at = m->filter + (h >> 6);")
 	if g.filtersMap() == MapFiltersData {
-		t.f("if (!IN_ARRAY(at, %d) || !(filters[at] >> (h & 63) & 1))", g.filterWords)
+		t.f("if (!IN_ARRAY(at, %d) || !(filters[at + %d] >> (h & 63) & 1))", MaxMasks*s.FilterWords(), s.FilterAt)
 	} else {
-		t.f("u32 word = at;")
+		t.f("u32 word = at + %d;", s.FilterAt)
 		t.f("const u64 *f = bpf_map_lookup_elem(&%s, &word);", MapFilters)
 		t.f("if (!f || !(*f >> (h & 63) & 1))")
 	}

@@ -51,6 +51,8 @@ type gen struct {
 	use         usage
 	stacks      []string // C paths of all stacks
 	states      []*parserState
+	leaves      text // where the parser ends if a condition holds
+	leaveCount  int
 	emitted     []emitted
 	tables      map[*ir.Table]*tableInfo
 	actions     map[*ir.Action]string

@@ -46,6 +46,7 @@ func nextsKey(m map[string]int) string {
 
 // parserGraph unrolls the parser and writes the body of each state.
 func (g *gen) parserGraph() []*parserState {
+	g.leaves, g.leaveCount = text{indent: 1}, 0
 	nodes := map[string]*parserState{}
 	var order []*parserState
 	names := newScope()
@@ -83,10 +84,13 @@ func (g *gen) parserGraph() []*parserState {
 			f.nexts[k] = v
 		}
 		f.stmts(n.state.Body)
-		f.transition(n, func(s *ir.State) string {
+		f.transition(n, func(s *ir.State, always bool) string {
 			switch s {
 			case ir.Accept, ir.Reject:
-				return "END_PARSER;"
+				if always {
+					return "END_PARSER;"
+				}
+				return f.leaveParser()
 			}
 			to := get(s, f.nexts)
 			n.out = append(n.out, to)
@@ -96,8 +100,8 @@ func (g *gen) parserGraph() []*parserState {
 	return order
 }
 
-// transition writes the choice of the next state.
-func (f *fn) transition(n *parserState, jump func(*ir.State) string) {
+// transition writes the choice of the next state. jump is the statement that goes there: always, or if a condition holds.
+func (f *fn) transition(n *parserState, jump func(to *ir.State, always bool) string) {
 	tr := n.state.Next
 	f.t.at(tr.Span)
 	if len(tr.Select) == 0 {
@@ -105,7 +109,7 @@ func (f *fn) transition(n *parserState, jump func(*ir.State) string) {
 			f.t.f("END_PARSER;")
 			return
 		}
-		f.t.f("%s", jump(tr.Cases[0].Next))
+		f.t.f("%s", jump(tr.Cases[0].Next, true))
 		return
 	}
 	var xs []val
@@ -126,7 +130,7 @@ func (f *fn) transition(n *parserState, jump func(*ir.State) string) {
 			if !seen[label] { // the first of equal cases counts
 				seen[label] = true
 				f.t.f("%s", label)
-				f.t.f("%s", jump(c.Next))
+				f.t.f("%s", jump(c.Next, false))
 			}
 			if closed {
 				break
@@ -154,11 +158,11 @@ func (f *fn) transition(n *parserState, jump func(*ir.State) string) {
 			}
 		}
 		if len(conds) == 0 {
-			f.t.f("%s", jump(c.Next))
+			f.t.f("%s", jump(c.Next, true))
 			return
 		}
 		f.t.f("if (%s)", strings.Join(conds, " && "))
-		f.t.f("\t%s", jump(c.Next))
+		f.t.f("\t%s", jump(c.Next, false))
 	}
 	f.parserError("NoMatch")
 }
@@ -194,25 +198,6 @@ func (f *fn) inSet(set *ir.ValueSet, xs []val, es []ir.Expr) string {
 	return f.temp("u32", fmt.Sprintf("in_%s(&%s)", vs.c, key))
 }
 
-// parserError ends the parser.
-func (f *fn) parserError(name string) {
-	code := 0
-	for i, e := range f.g.p.Errors {
-		if e == name {
-			code = i
-		}
-	}
-	f.t.f("error = %d; /* %s */", code, name)
-	f.t.f("END_PARSER;")
-}
-
-// failIf ends the parser with an error if a condition holds.
-func (f *fn) failIf(cond, name string) {
-	f.t.f("if (%s) {", cond)
-	f.parserError(name)
-	f.t.f("}")
-}
-
 func (f *fn) parserCall(s *ir.Call) {
 	if f.parser == nil {
 		f.g.unsupported(s.Span, "%s outside of a parser", s.Op)
@@ -229,13 +214,11 @@ func (f *fn) parserCall(s *ir.Call) {
 		f.store(s.Dst, f.resize(narrow(32, "(u32)s->length"), width(s.Dst.Type()), false))
 	case ir.OpVerify:
 		if c, ok := s.Args[1].(*ir.Const); ok {
-			f.t.f("if (!(%s)) {", f.cond(s.Args[0]))
 			name := "NoError"
 			if c.Value.IsInt64() && c.Value.Int64() < int64(len(f.g.p.Errors)) {
 				name = f.g.p.Errors[c.Value.Int64()]
 			}
-			f.parserError(name)
-			f.t.f("}")
+			f.failIf("!("+f.cond(s.Args[0])+")", name)
 			return
 		}
 		code := f.hold(f.expr(s.Args[1]))
@@ -326,10 +309,8 @@ func (f *fn) extract(s *ir.Call) {
 // checkDepth drops packets with more bytes of headers than this target looks at.
 func (f *fn) checkDepth() {
 	f.parser.dynamic = true
-	f.t.f("if (TOO_DEEP(off)) {")
-	f.t.f("s->failed = 1;")
-	f.t.f("END_PARSER;")
-	f.t.f("}")
+	f.t.f("if (TOO_DEEP(off))")
+	f.t.f("\t%s", f.leaveParser("s->failed = 1;"))
 }
 
 // varbitLength checks the length of a header with a varbit and returns its size and
@@ -572,6 +553,7 @@ func (g *gen) writeParser() {
 		t.b.WriteString(n.body.b.String())
 		t.f("}")
 	}
+	t.b.WriteString(g.leaves.b.String())
 	t.f("done:")
 	t.f("s->parsed = off;")
 	if p := g.std("parser_error"); p != "" {

@@ -2,6 +2,7 @@ package ebpf
 
 import (
 	"fmt"
+	"math/big"
 	"strings"
 
 	"github.com/catena-nfv/catena/internal/p4/diag"
@@ -30,6 +31,9 @@ type fn struct {
 	part *part
 	// divides: parts may be written as functions of their own before this one.
 	divides bool
+	// step is what the assignment that is being written adds to its place, modulo 2 to the power of the width; nil if that
+	// is not known.
+	step *big.Int
 	// at is the statement that is being written.
 	at diag.Span
 }

@@ -51,7 +51,7 @@ typedef struct __sk_buff ctx_t;
  * to the end.
  */
 volatile u32 nothing;
-#define FORGET(x) ((x) |= nothing)
+#define FORGET(x) ((x) ^= nothing)
 
 /* Where a header lies, in a way that shows the verifier how far that can be. */
 #define PLACE(x) ((x) & 0x7ff)
@@ -67,7 +67,7 @@ static __always_inline u64 wire_length(ctx_t *ctx)
 {
 #ifdef TARGET_XDP
 	u64 n = (long)ctx->data_end - (long)ctx->data;
-	asm volatile("" : "+r"(n)); /* a number from here on, no difference of pointers */
+	asm("" : "+r"(n)); /* a number from here on, no difference of pointers */
 	return n;
 #else
 	return ctx->len;
@@ -277,8 +277,8 @@ static __always_inline void *first_element(void *map)
 }
 
 /* An index is one of an array; tells the verifier so, too. */
-#define IN_ARRAY(i, size)                     \
-	({                                    \
-		asm volatile("" : "+r"(i));   \
-		(i) < (size);                 \
+#define IN_ARRAY(i, size)            \
+	({                           \
+		asm("" : "+r"(i));   \
+		(i) < (size);        \
 	})

@@ -7,10 +7,11 @@ import (
 	"github.com/catena-nfv/catena/internal/p4/ir"
 )
 
-// stateText collects the members of a packet's state, and the C paths of the scalars in them.
+// stateText collects the members of a packet's state, and the C paths of the scalars in them that copies take along.
 type stateText struct {
 	g *gen
 	text
+	late    late
 	scalars []string
 }
 
@@ -64,7 +65,8 @@ func (t *stateText) collect(typ ir.Type, path string) {
 		return
 	}
 	for _, f := range ir.FieldsOf(typ) {
-		if t.g.declared(f) {
+		_, scalar := ir.ScalarBits(f.Type)
+		if t.g.declared(f) && (!scalar || t.late == nil || t.late[f]) {
 			t.collect(f.Type, path+"."+t.g.field(f))
 		}
 	}
@@ -87,16 +89,21 @@ func (t *stateText) locals(name string, vs []*ir.Var) {
 
 // stateStruct writes the struct of a packet's state.
 func (g *gen) stateStruct() {
-	t := &stateText{g: g}
+	t := &stateText{g: g, late: g.lateFields()}
 	t.f("/* the packet at hand */")
 	t.f("struct state {")
 	t.typed(g.p.Hdr.Type, "hdr")
 	t.typed(g.p.Meta.Type, "meta")
-	t.typed(g.p.Std.Type, "std")
+	early, all := t.scalars, t.late == nil
 	t.locals("parser", g.p.Parser.Locals)
 	for i, c := range g.p.Controls() {
+		if !all && c == g.p.Egress {
+			t.scalars = early // locals of blocks before egress are no copy's
+		}
 		t.locals(controlNames[i], c.Locals)
 	}
+	t.late = nil // what follows is the back end's own, or it looks at it
+	t.typed(g.p.Std.Type, "std")
 	for i, a := range g.keeping {
 		t.locals(fmt.Sprintf("args%d", i), a.Params)
 	}

@@ -167,7 +167,9 @@ func (f *fn) switchOn(s *ir.Switch) {
 
 func (f *fn) assign(s *ir.Assign) {
 	if _, ok := ir.ScalarBits(s.Dst.Type()); ok {
+		f.step = f.stepOf(s)
 		f.store(s.Dst, f.expr(s.Src))
+		f.step = nil
 		return
 	}
 	f.each(func() {

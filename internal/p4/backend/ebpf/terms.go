@@ -2,8 +2,11 @@ package ebpf
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
+
+	"github.com/catena-nfv/catena/internal/p4/ir"
 )
 
 // Checksums that are updated by what changed need new - old of each input. It is added up where the program assigns
@@ -100,9 +103,50 @@ func (f *fn) track(p string, v val) val {
 	}
 	v = f.hold(v)
 	for _, t := range f.g.terms[p] {
+		if f.step != nil && v.w <= 16 {
+			f.addStep(t.sum.c(), pathValue(p, v.w), t.bit)
+			continue
+		}
 		f.addDifference(t.sum.c(), v, pathValue(p, v.w), t.bit)
 	}
 	return v
+}
+
+// stepOf is what an assignment x = x + constant adds to x, modulo 2 to the power of the width; nil if it is another one.
+func (f *fn) stepOf(s *ir.Assign) *big.Int {
+	b, ok := s.Src.(*ir.Binary)
+	if !ok || b.Op != ir.Add && b.Op != ir.Sub || f.computed(s.Dst) != nil || f.computed(b.X) != nil {
+		return nil
+	}
+	k, constant := b.Y.(*ir.Const)
+	for _, e := range []ir.Expr{s.Dst, b.X} {
+		switch e.(type) {
+		case *ir.VarRef, *ir.Member:
+		default:
+			return nil
+		}
+	}
+	dst, okDst := f.static(s.Dst)
+	x, okX := f.static(b.X)
+	if !constant || !okDst || !okX || dst != x {
+		return nil
+	}
+	step := new(big.Int).Set(k.Value)
+	if b.Op == ir.Sub {
+		step.Neg(step)
+	}
+	return step.Mod(step, new(big.Int).Lsh(big.NewInt(1), uint(width(s.Dst.Type()))))
+}
+
+// addStep adds to a sum what addDifference would for a field that grows by f.step: one number if it overflows, such as a
+// time to live above zero that is lowered by one, and another if not.
+func (f *fn) addStep(sum string, old val, bit int) {
+	shift := (16 - (bit+old.w)%16) % 16
+	size := (old.w + shift + 15) / 16 * 16
+	step := f.step.Uint64()
+	stays := uint64(1)<<size - 1 + step<<shift
+	over := stays - uint64(1)<<(old.w+shift)
+	f.t.f("%s += %s >= %#x ? %#x : %#x;", sum, old.one(), uint64(1)<<old.w-step, over, stays)
 }
 
 // summedPaths are the C paths of the fields whose differences are in a sum.
