@@ -93,8 +93,17 @@
 // Register reads and writes of up to 64 bits are atomic each; a read and the write
 // that follows are not one step where two CPUs have packets for the same cell.
 //
+// # Large programs
+//
+// A program may have more ways through it than the verifier follows, or need more than one
+// stack. Spec.Split is the same program in many global functions (split.go): blocks, tables,
+// pieces of large controls and actions, and loops, which are then bpf_loops. The verifier looks
+// at each of them once, for any packet, and each has a stack of its own. Package dataplane takes
+// it where nothing else helps: calls cost packets time.
+//
 // # What the kernel cannot do
 //
-// is told by diagnostics with the code Unsupported, at the place in the P4 text. The
-// verifier is not meant to find anything.
+// is told by diagnostics, at the place in the P4 text: with the code Unsupported if this
+// back end knows, else with that of the limit of the kernel that the program is beyond
+// (limits.go). The verifier is not meant to find anything; what it says is not shown.
 package ebpf
