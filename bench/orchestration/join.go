@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/catena-nfv/catena/bench/harness"
@@ -13,7 +15,7 @@ import (
 // Runs on different clouds are not of the same rounds, so joined reports compare medians.
 
 // merge adds the rounds of runs with the same backend, which are pieces of one, in the
-// order in which they were given.
+// order in which they were given. Cases are in the papers' order.
 func merge(runs []*Result) []*Result {
 	var out []*Result
 	at := map[string]*Result{}
@@ -35,6 +37,9 @@ func merge(runs []*Result) []*Result {
 				have.Seconds[p] = append(have.Seconds[p], s...)
 			}
 		}
+	}
+	for _, r := range out {
+		slices.SortStableFunc(r.Cases, func(a, b CaseResult) int { return strings.Compare(a.Source, b.Source) })
 	}
 	return out
 }
