@@ -10,7 +10,7 @@ func crc16Text() string {
 	return "static const u16 crc16_table[256] = {" + crcRow(16, crcTable(0xa001)) + "\n};\n" + `
 static __always_inline u32 crc16_byte(u32 crc, u8 b)
 {
-	return crc16_table[(crc ^ b) & 0xff] ^ crc >> 8;
+	return crc16_table[LOW_BYTE(crc ^ b)] ^ crc >> 8;
 }
 `
 }
@@ -29,7 +29,7 @@ func crc32Text() string {
 		}
 	}
 	b.WriteString("\n};\n" + `
-#define CRC32(n, b) crc32_tables[n][(b) & 0xff]
+#define CRC32(n, b) crc32_tables[n][LOW_BYTE(b)]
 
 static __always_inline u32 crc32_byte(u32 crc, u8 b)
 {

@@ -276,6 +276,14 @@ static __always_inline void *first_element(void *map)
 	return bpf_map_lookup_elem(map, &zero);
 }
 
+/* The low byte of x; tells the verifier so, too, where clang knows that there is no more. */
+#define LOW_BYTE(x)                           \
+	({                                    \
+		u32 _b = (x);                 \
+		asm("" : "+r"(_b));           \
+		_b & 0xff;                    \
+	})
+
 /* An index is one of an array; tells the verifier so, too. */
 #define IN_ARRAY(i, size)            \
 	({                           \
