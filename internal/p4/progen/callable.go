@@ -168,6 +168,14 @@ func (g *gen) subControl() *Node {
 		if g.one(2) {
 			locals = append(locals, g.localDecl())
 		}
+		for _, inner := range g.subs {
+			if g.one(3) {
+				inst := g.fresh("inst")
+				g.s.subs = append(g.s.subs, inner)
+				g.s.names = append(g.s.names, inst)
+				locals = append(locals, drop(text("", "    "+inner.name+"() "+inst+";\n")))
+			}
+		}
 		if g.one(2) {
 			locals = append(locals, g.action())
 			// The table's control-plane name hangs on the instance: it has only the
@@ -220,17 +228,16 @@ func (g *gen) action() *Node {
 
 // objects are the extern objects of a control.
 type objects struct {
-	counter, register string
-	cell              *typ
+	counter, register, meter string
+	cell                     *typ
 }
 
 func (g *gen) declareObjects() *Node {
 	o := g.s.objs
-	o.counter, o.register = g.fresh("ctr"), g.fresh("reg")
+	o.counter, o.register, o.meter = g.fresh("ctr"), g.fresh("reg"), g.fresh("met")
 	o.cell = pick(g.Choices, []*typ{bitType(8), bitType(16), boolType, bitType(48), intType(8), bitType(64), bitType(100)})
-	c := strings.ToUpper(g.s.control) + "."
-	g.objects = append(g.objects, c+o.counter, c+o.register)
 	return list(
 		drop(text("", fmt.Sprintf("    counter<bit<8>>(8, CounterType.%s) %s;\n", pick(g.Choices, []string{"packets", "bytes", "packets_and_bytes"}), o.counter))),
-		drop(text("", fmt.Sprintf("    register<%s, bit<8>>(8) %s;\n", o.cell.name, o.register))))
+		drop(text("", fmt.Sprintf("    register<%s, bit<8>>(8) %s;\n", o.cell.name, o.register))),
+		drop(text("", fmt.Sprintf("    meter<bit<8>>(8, MeterType.%s) %s;\n", pick(g.Choices, []string{"packets", "bytes"}), o.meter))))
 }

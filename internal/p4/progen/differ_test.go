@@ -55,7 +55,17 @@ func (r *recorder) Inject(p target.Packet) ([]target.Packet, error) {
 // observe runs a script on a device and tells all that came of it, a line a packet,
 // then the state that is left.
 func observe(script []string, p *ir.Program, d target.Device) ([]string, error) {
-	s, err := stf.Parse("script", strings.Join(script, "\n")+"\n")
+	var lines []string
+	for _, line := range script {
+		var cut target.CloneSession
+		cut.Replicas = make([]target.Replica, 1)
+		if n, _ := fmt.Sscanf(line, "mirroring_add_cut %d %d %d", &cut.ID, &cut.Replicas[0].Port, &cut.Truncate); n != 3 {
+			lines = append(lines, line)
+		} else if err := d.WriteClone(target.Insert, cut); err != nil {
+			return nil, err
+		}
+	}
+	s, err := stf.Parse("script", strings.Join(lines, "\n")+"\n")
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +78,27 @@ func observe(script []string, p *ir.Program, d target.Device) ([]string, error) 
 	return append(rec.log, state(p, d)...), nil
 }
 
-// state tells what counters and registers hold that is not zero: what is never used
+// state tells what counters, direct ones too, and registers hold that is not zero: what is never used
 // may have gone from a program.
 func state(p *ir.Program, d target.Device) []string {
 	seen := map[string]bool{}
 	var out []string
 	for _, c := range p.Controls() {
+		for _, t := range c.Tables {
+			if t.Counter == nil || seen[t.FullName] {
+				continue
+			}
+			seen[t.FullName] = true
+			entries, _, err := d.ReadEntries(t.FullName)
+			if err != nil {
+				out = append(out, t.FullName+": "+err.Error())
+			}
+			for _, e := range entries {
+				if e.Counter != nil && *e.Counter != (target.Counter{}) {
+					out = append(out, fmt.Sprint(target.Identity(e), " ", *e.Counter))
+				}
+			}
+		}
 		for _, x := range c.Instances {
 			if seen[x.FullName] {
 				continue

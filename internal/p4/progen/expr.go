@@ -270,6 +270,13 @@ func (g *gen) arithmetic(t *typ, d int) *Node {
 		return g.leaf(t)
 	}
 	op := pick(g.Choices, []string{"+", "-", "*", "|+|", "|-|", "&", "|", "^"})
+	if g.one(8) && t.width > 3 { // a number without a width takes the other side's
+		k := g.n(1 << min(t.width-1, 12))
+		if g.one(2) {
+			return text(class, fmt.Sprintf("(¤ %s %d)", op, k), sub())
+		}
+		return text(class, fmt.Sprintf("(%d %s ¤)", k, op), sub())
+	}
 	if op == "*" && t.width > 64 {
 		op = "+"
 		if g.one(4) {
@@ -299,7 +306,17 @@ func (g *gen) condition(d int) *Node {
 		return text(class, "(¤ "+pick(g.Choices, []string{"==", "!="})+" ¤)", g.expr(t, d-1), g.expr(t, d-1))
 	case 6:
 		var ts []*typ
-		ts = append(append(ts, g.headers...), g.structs...)
+		ts = append(append(append(ts, g.headers...), g.structs...), g.unions...)
+		for _, f := range g.hdr.fields {
+			if f.t.kind == stack {
+				ts = append(ts, f.t)
+			}
+		}
+		for _, f := range g.meta.fields {
+			if f.t.kind == tuple {
+				ts = append(ts, f.t)
+			}
+		}
 		t := pick(g.Choices, ts)
 		if ps := g.leaves(t, false); len(ps) > 1 {
 			a, b := pick(g.Choices, ps), pick(g.Choices, ps)

@@ -115,7 +115,21 @@ func (g *gen) parserStmt() *Node {
 	if !g.s.parser {
 		return nil
 	}
-	switch g.n(5) {
+	switch g.n(7) {
+	case 5, 6:
+		for _, f := range g.hdr.fields {
+			if f.t.kind != stack || f.t.elem.kind != header {
+				continue
+			}
+			last := place{"hdr." + f.name + ".last", f.t.elem, false}
+			parts := append(last.parts(nil)[1:], place{"hdr." + f.name + ".lastIndex", bitType(32), false})
+			p := pick(g.Choices, parts)
+			if dst, _ := g.target(p.t); dst != nil {
+				return text("stmt", "        ¤ = ¤;\n", dst, text(p.t.class(), p.text))
+			} else if dst, t := g.target(nil); p.t.number() && t.number() {
+				return text("stmt", "        ¤ = ¤;\n", dst, g.convert(text(p.t.class(), p.text), p.t, t))
+			}
+		}
 	case 0:
 		t := bitType(pick(g.Choices, []int{8, 16, 3, 32, 9}))
 		if dst, _ := g.target(t); dst != nil {

@@ -9,16 +9,19 @@ import (
 type Options struct {
 	// Plain leaves out what the kernel back end tells that it cannot do.
 	Plain bool
-	// Statements is about how many there are in each control; 0 means 12.
+	// Statements is about how many there are in each control; 0 means 4 to 12.
 	Statements int
 }
 
 // Make makes a program and a script for it.
 func Make(c *Choices, o Options) Case {
 	if o.Statements == 0 {
-		o.Statements = 12
+		o.Statements = pick(c, []int{12, 4, 6, 8})
 	}
 	g := &gen{Choices: c, opt: o}
+	for i := range g.without { // programs about few things have more of them
+		g.without[i] = c.one(3)
+	}
 	p := g.program()
 	return Case{Program: p, Script: g.script()}
 }
@@ -26,8 +29,9 @@ func Make(c *Choices, o Options) Case {
 // gen holds what has been declared so far.
 type gen struct {
 	*Choices
-	opt    Options
-	serial int
+	opt     Options
+	serial  int
+	without [stmtKinds]bool // kinds of statements that the program does not have
 
 	enums    []*typ
 	serEnums []*typ
@@ -42,7 +46,8 @@ type gen struct {
 	subs     []*subControl
 	tables   []*table // of all controls, for the script
 	sets     []*valueSet
-	objects  []string // registers and counters
+	profiles []*profile
+	copies   copying
 
 	s *scope
 }
@@ -200,13 +205,13 @@ func (g *gen) declareTypes() *Node {
 func (g *gen) metaDeclaration() *Node {
 	var b strings.Builder
 	b.WriteString("struct metadata {\n")
-	for i, f := range g.meta.fields {
-		if i%2 == 0 && f.t.scalar() {
-			b.WriteString("    @field_list(1)\n")
+	for _, f := range g.meta.fields {
+		if f.t.scalar() || f.t.kind == structure {
+			b.WriteString(pick(g.Choices, []string{"", "    @field_list(1)\n", "    @field_list(1, 2)\n", "    @field_list(2)\n"}))
 		}
 		fmt.Fprintf(&b, "    %s %s;\n", f.t.name, f.name)
 	}
-	b.WriteString("    @field_list(1)\n    bit<8> rounds;\n}\n")
+	b.WriteString("    @field_list(1, 2)\n    bit<8> rounds;\n}\n")
 	return &Node{Parts: []string{b.String()}}
 }
 
@@ -269,6 +274,7 @@ const start = `#include <core.p4>
 
 func (g *gen) program() *Node {
 	g.s = &scope{}
+	g.decideCopies()
 	out := []*Node{text("", start), g.declareTypes()}
 	for range g.n(4) {
 		out = append(out, g.function())
@@ -300,6 +306,9 @@ func (g *gen) blockScope(name string, standard bool) *scope {
 		}
 		if name == "ig" {
 			s.places = append(s.places, place{"sm.egress_spec", bitType(9), true})
+		}
+		if name != "" {
+			s.places = append(s.places, place{"sm.mcast_grp", bitType(16), false}, place{"sm.priority", bitType(3), true})
 		}
 	}
 	return s
@@ -350,10 +359,8 @@ func (g *gen) control(name string) *Node {
 	budget := n * 2
 	g.s.budget = &budget
 	body = append(body, g.stmts(n, 2))
-	if name == "ig" && g.one(3) {
-		body = append(body, g.replicate())
-	} else if name == "eg" && g.one(4) {
-		body = append(body, g.afterEgress())
+	if n := g.again(); n != nil {
+		body = append(body, drop(n))
 	}
 	return text("", "control "+strings.ToUpper(name)+"("+params+") {\n¤    apply {\n¤    }\n}\n", list(locals...), list(body...))
 }
@@ -369,6 +376,9 @@ func (g *gen) deparser() *Node {
 	} else {
 		for _, f := range g.hdr.fields {
 			e := text("stmt", "        packet.emit(hdr."+f.name+");\n")
+			if g.one(10) {
+				e = text("stmt", "        packet.emit({ hdr."+pick(g.Choices, g.hdr.fields).name+", hdr."+f.name+" });\n")
+			}
 			if f.t.kind == stack && g.one(4) {
 				e = text("stmt", fmt.Sprintf("        packet.emit(hdr.%s[%d]);\n", f.name, g.n(f.t.size)))
 			}

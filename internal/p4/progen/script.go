@@ -43,32 +43,9 @@ func (g *gen) checksums(control string) []*Node {
 	return out
 }
 
-// replicate ends ingress with what makes copies of the packet or sends it round.
-func (g *gen) replicate() *Node {
-	switch g.n(5) {
-	case 0:
-		return drop(text("stmt", "        if (¤) { sm.mcast_grp = 1; }\n", g.expr(boolType, 1)))
-	case 1:
-		return drop(text("stmt", "        if (sm.instance_type == 0 && ¤) { clone(CloneType.I2E, 5); }\n", g.expr(boolType, 1)))
-	case 2:
-		return drop(text("stmt", "        if (sm.instance_type == 0) { resubmit_preserving_field_list(1); }\n"))
-	case 3:
-		return drop(text("stmt", "        truncate(¤ | 32);\n", g.leaf(bitType(32))))
-	}
-	return drop(text("stmt", "        if (sm.instance_type == 0 && ¤) { clone_preserving_field_list(CloneType.I2E, 5, 1); }\n", g.expr(boolType, 1)))
-}
-
-// afterEgress ends egress with a clone or recirculation, which happens once.
-func (g *gen) afterEgress() *Node {
-	if g.one(2) {
-		return drop(text("stmt", "        if (meta.rounds == 0 && ¤) { meta.rounds = 1; recirculate_preserving_field_list(1); }\n", g.expr(boolType, 1)))
-	}
-	return drop(text("stmt", "        if (sm.instance_type == 0 && ¤) { clone_preserving_field_list(CloneType.E2E, 5, 1); }\n", g.expr(boolType, 1)))
-}
-
-// script makes entries, replication and packets.
+// script makes replication, entries and packets. Some of the entries come and go between the packets.
 func (g *gen) script() []string {
-	out := []string{"mirroring_add 5 9", "mc_mgrp_create 1", "mc_node_create 3 2 4", "mc_node_associate 1 0"}
+	out := g.replication()
 	for _, vs := range g.sets {
 		for range g.n(3) {
 			line := "value_set_add P." + vs.name
@@ -78,13 +55,39 @@ func (g *gen) script() []string {
 			out = append(out, line)
 		}
 	}
+	for _, p := range g.profiles {
+		out = append(out, g.members(p)...)
+	}
+	var later []string
 	for _, t := range g.tables {
-		if t.open {
-			out = append(out, g.entries(t)...)
+		if !t.open {
+			continue
+		}
+		for _, line := range g.entries(t) {
+			if g.one(4) {
+				later = append(later, line)
+			} else {
+				out = append(out, line)
+			}
 		}
 	}
 	for range g.between(8, 24) {
+		if len(later) > 0 && g.one(2) {
+			out = append(out, later[0])
+			later = later[1:]
+		}
+		if i := g.n(len(out)); g.one(5) && strings.HasPrefix(out[i], "add ") {
+			line, _, _ := strings.Cut(out[i], " :: ")
+			out = append(out, "remove "+strings.TrimPrefix(line, "add "))
+			out[i] = strings.Replace(out[i], "add ", "gone ", 1)
+		}
 		out = append(out, fmt.Sprintf("packet %d %s", g.n(8), g.packet()))
+	}
+	for i := range out {
+		if rest, ok := strings.CutPrefix(out[i], "gone "); ok {
+			out[i] = "add " + rest
+		}
+		out[i] = strings.Replace(out[i], " :: ", " ", 1)
 	}
 	return out
 }
@@ -93,20 +96,18 @@ func (g *gen) script() []string {
 func (g *gen) entries(t *table) []string {
 	var out []string
 	seen := map[string]bool{}
-	if len(t.actions) > 0 && g.one(4) {
+	if len(t.actions) > 0 && t.profile == nil && g.one(4) {
 		a := pick(g.Choices, t.actions)
 		out = append(out, "setdefault "+t.full+" "+g.call1(a))
 	}
 	if len(t.keys) == 0 || len(t.actions) == 0 {
 		return out
 	}
-	prio := false
-	for _, k := range t.keys {
-		if k.match == "ternary" || k.match == "range" || k.match == "optional" {
-			prio = true
-		}
+	n := g.n(7)
+	if g.one(6) {
+		n = g.n(40)
 	}
-	for i := range g.n(7) {
+	for i := range n {
 		line := ""
 		for _, k := range t.keys {
 			line += " " + k.name + ":" + g.match(k)
@@ -115,10 +116,14 @@ func (g *gen) entries(t *table) []string {
 			continue
 		}
 		seen[line] = true
-		if prio {
+		if t.ordered() {
 			line = fmt.Sprintf(" %d", i+1) + line
 		}
-		out = append(out, "add "+t.full+line+" "+g.call1(pick(g.Choices, t.actions)))
+		what := g.call1(pick(g.Choices, t.actions))
+		if t.profile != nil {
+			what = t.profile.choice(g)
+		}
+		out = append(out, "add "+t.full+line+" :: "+what)
 	}
 	return out
 }
@@ -171,6 +176,8 @@ func (g *gen) packet() string {
 	n := g.between(1, 40)
 	if g.one(4) {
 		n = g.between(40, 160)
+	} else if g.one(30) {
+		n = g.between(160, 1200)
 	}
 	for _, h := range g.headers {
 		n = min(n, (parserRounds-2)*max(h.bitSize()/8, 1))

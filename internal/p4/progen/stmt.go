@@ -21,13 +21,20 @@ func (g *gen) stmts(n, depth int) *Node {
 	return list(out...)
 }
 
+// stmtKinds is how many kinds of statements stmt chooses from.
+const stmtKinds = 16
+
 func (g *gen) stmt(depth int) *Node {
-	if depth > 0 && g.one(3) {
+	if depth > 0 && !g.without[15] && g.one(3) {
 		if n := g.nested(depth - 1); n != nil {
 			return n
 		}
 	}
-	switch g.n(16) {
+	kind := g.n(stmtKinds)
+	if g.without[kind] {
+		kind = 0
+	}
+	switch kind {
 	case 1, 2:
 		if n := g.headerOp(); n != nil {
 			return n
@@ -64,6 +71,10 @@ func (g *gen) stmt(depth int) *Node {
 		}
 	case 12:
 		if n := g.parserStmt(); n != nil {
+			return n
+		}
+	case 13:
+		if n := g.again(); n != nil {
 			return n
 		}
 	}
@@ -307,7 +318,19 @@ func (g *gen) loop(depth int) *Node {
 		}, func() { body = g.stmts(g.between(1, 3), depth) })
 	}
 	n := g.between(1, 4)
-	switch g.n(3) {
+	switch g.n(4) {
+	case 3:
+		for _, f := range g.hdr.fields {
+			if f.t.kind != stack || f.t.elem.kind != header || g.s.control != "ig" && g.s.control != "eg" {
+				continue
+			}
+			g.with(func(s *scope) {
+				s.loops++
+				s.places = append(s.places, place{i, f.t.elem, false})
+			}, func() { body = g.stmts(g.between(1, 3), depth) })
+			return text("stmt", "        for ("+f.t.elem.name+" "+i+" in hdr."+f.name+") {\n¤        }\n", body)
+		}
+		fallthrough
 	case 0:
 		in(false)
 		return text("stmt", fmt.Sprintf("        for (bit<%d> %s = 0; %s < %d; %s = %s + 1) {\n¤        }\n", w, i, i, n, i, i), body)
@@ -328,7 +351,16 @@ func (g *gen) object() *Node {
 		return nil
 	}
 	index := func() *Node { return g.expr(bitType(8), 1) }
-	switch g.n(6) {
+	kind := g.n(7)
+	if g.copies.on && g.copies.cut && (kind == 1 || kind == 2 || kind == 5) {
+		kind = 0 // what does not depend on the order
+	}
+	switch kind {
+	case 6:
+		if dst, _ := g.target(bitType(pick(g.Choices, []int{8, 16, 2, 32}))); dst != nil {
+			return text("stmt", "        "+o.meter+".execute_meter(¤, ¤);\n", index(), dst)
+		}
+		fallthrough
 	case 0:
 		return text("stmt", "        "+o.counter+".count(¤);\n", index())
 	case 1:
@@ -343,7 +375,7 @@ func (g *gen) object() *Node {
 			return g.hash(p)
 		}
 	case 4:
-		if g.s.control == "ig" && g.one(2) {
+		if g.s.control == "ig" && g.one(2) || g.s.control == "eg" && g.one(4) {
 			return text("stmt", "        mark_to_drop(sm);\n")
 		}
 		return text("stmt", "        assert(¤ || true);\n", g.expr(boolType, 1))

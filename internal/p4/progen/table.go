@@ -12,6 +12,7 @@ type table struct {
 	actions []*action
 	bound   map[*action]bool // has parameters bound in the list of actions
 	open    bool             // takes entries of the control plane
+	profile *profile
 }
 
 type key struct {
@@ -48,7 +49,16 @@ func (g *gen) table() *Node {
 			parts = append(parts, text("", fmt.Sprintf("            ¤ : %s @name(\"%s\");\n", k.match, k.name), g.expr(k.t, 1)))
 		}
 	})
+	var before []*Node
+	if len(parts) > 0 && (g.s.control == "ig" || g.s.control == "eg") && g.one(5) {
+		var declaration, keys *Node
+		g.with(func(s *scope) { s.pure++ }, func() { declaration, keys = g.declareProfile(t) })
+		before, parts = append(before, declaration), append(parts, keys)
+	}
 	out := []*Node{text("", "    table "+t.name+" {\n        key = {\n¤        }\n", list(parts...))}
+	if t.profile != nil {
+		out = append(out, text("", "        implementation = "+t.profile.full[3:]+";\n"))
+	}
 
 	var list1 []*Node
 	list1 = append(list1, text("", "            NoAction;\n"))
@@ -85,9 +95,10 @@ func (g *gen) table() *Node {
 		out = append(out, text("", "        default_action = NoAction();\n"))
 	}
 	t.open = true
-	if len(t.keys) > 0 && g.one(3) {
+	if len(t.keys) > 0 && t.profile == nil && g.one(3) {
 		t.open = false
 		var entries []*Node
+		word := pick(g.Choices, []string{"const ", "const ", ""})
 		for range g.between(1, 4) {
 			call := "NoAction()"
 			if free := t.free(); len(free) > 0 {
@@ -98,16 +109,36 @@ func (g *gen) table() *Node {
 			for _, k := range t.keys {
 				ks = append(ks, g.keyset(k))
 			}
-			entries = append(entries, drop(text("", "            ("+strings.Join(ks, ", ")+") : "+call+";\n")))
+			priority := ""
+			if t.ordered() && word == "" && g.one(3) {
+				priority = fmt.Sprintf("priority = %d: ", g.between(100, 160))
+			}
+			entries = append(entries, drop(text("", "            "+priority+"("+strings.Join(ks, ", ")+") : "+call+";\n")))
 		}
-		out = append(out, drop(text("", "        const entries = {\n¤        }\n", list(entries...))))
+		out = append(out, drop(text("", "        "+word+"entries = {\n¤        }\n", list(entries...))))
+		if t.ordered() && word == "" && g.one(2) {
+			out = append(out, drop(text("", "        largest_priority_wins = "+pick(g.Choices, []string{"true", "false"})+";\n")))
+			if g.one(2) {
+				out = append(out, drop(text("", fmt.Sprintf("        priority_delta = %d;\n", g.between(1, 20)))))
+			}
+		}
 	}
 	if g.one(6) && (g.s.control == "ig" || g.s.control == "eg") {
 		out = append(out, drop(text("", "        counters = direct_counter(CounterType.packets);\n")))
 	}
 	g.s.tables = append(g.s.tables, t)
 	g.tables = append(g.tables, t)
-	return drop(text("", "¤    }\n", list(out...)))
+	return drop(text("", "¤¤    }\n", list(before...), list(out...)))
+}
+
+// ordered reports whether the table's entries have priorities.
+func (t *table) ordered() bool {
+	for _, k := range t.keys {
+		if k.match == "ternary" || k.match == "range" || k.match == "optional" {
+			return true
+		}
+	}
+	return false
 }
 
 // positional are arguments without names.
