@@ -101,7 +101,7 @@ func join(opt Options, common harness.Options) (*harness.Report, error) {
 	out.Tables = append(out.Tables, tableV(runs))
 	tableVI(out, runs)
 	for _, r := range runs {
-		r.addLimitBar(out)
+		r.addCaseBars(out)
 	}
 	out.Notes = append(out.Notes, runs[0].notes()...)
 	out.Notes = append(out.Notes, notes...)
