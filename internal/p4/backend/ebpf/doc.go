@@ -32,7 +32,8 @@
 //
 // Each exit of the parser, and each way past a condition that does not hold, is a block
 // of its own, told apart by a number, because clang would set what variables have there
-// in front of the test instead, on the way of all packets.
+// in front of the test instead, on the way of all packets. The exits stand behind the
+// states (parser_end.go): clang keeps the order of the text.
 //
 // # Tables
 //
@@ -53,8 +54,8 @@
 // # Checksums
 //
 // Under @incremental a checksum is updated by what changed (RFC 1624). Where headers stay
-// in place, each assignment adds its difference to a sum; fields that count in the same
-// checksums share one. Otherwise what changed is known from the packet itself, which is
+// in place, each assignment adds its difference to a sum, which is a constant where a field
+// grows by one; fields that count in the same checksums share one. Otherwise what changed is known from the packet itself, which is
 // still as it came when checksums are computed. XDP updates checksums where they lie; on TC the update of a checksum over
 // payload is left to bpf_l4_csum_replace, which knows what to do if the checksum is
 // still to be filled in by a NIC.
@@ -75,7 +76,8 @@
 //
 // The kernel can only send a copy of the packet at hand. Multicast and clones are
 // therefore jobs in a queue: for each copy egress and deparser run, the packet is sent
-// and made again what it was. Clones that cut the packet are the last, so that a packet
+// and made again what it was. A job has the state; if there is only multicast, of headers and metadata what
+// egress, checksums and deparser look at (late.go). Clones that cut the packet are the last, so that a packet
 // that the kernel has yet to cut into segments, whose end cannot be put back, has
 // been sent before. Of a packet that is recirculated the clones are made between egress and
 // deparser. Copies that start again wait with their fronts in a map until the packet's own way has ended, and

@@ -48,7 +48,7 @@ typedef struct __sk_buff ctx_t;
 /*
  * Hides from the verifier what it knows of x. It looks at a program once for each
  * value of what it knows; after this it need not follow each way through the parser
- * to the end.
+ * to the end. After an "or" it would still know which bits are set.
  */
 volatile u32 nothing;
 #define FORGET(x) ((x) ^= nothing)
