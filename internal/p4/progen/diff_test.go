@@ -38,7 +38,11 @@ func TestDifferential(t *testing.T) {
 			}
 		}
 		c := progen.Make(progen.Seeded(seed), progen.Options{})
+		beyond := len(w.stats.beyond)
 		f := w.check(c)
+		for i, b := range w.stats.beyond[beyond:] {
+			w.stats.beyond[beyond+i] = fmt.Sprintf("seed %d: %s", seed, b)
+		}
 		if f == nil {
 			continue
 		}
