@@ -45,6 +45,9 @@ func (o *Object) explain(ctx context.Context, t ebpf.Target, refused *Refusal) e
 		r = refused
 	}
 	r.Program, r.Target = o.Spec.Name, t
+	if r.Limit != nil && r.line == 0 && len(r.Log) == 0 && strings.Contains(text, ebpf.ParserLoop) {
+		r.name = "parse" // nothing was said, but of all loops only the parser's are followed round by round
+	}
 	r.place(text)
 	if o.opts.CacheDir != "" && len(r.Log) > 0 {
 		sum := sha256.Sum256([]byte(string(t) + text))

@@ -16,6 +16,9 @@ const maxStates = 1024
 // dropped.
 const maxRounds = 32
 
+// ParserLoop begins the test in a loop of the parser's states.
+const ParserLoop = "if (rounds++"
+
 // maxDepth is how many bytes of headers are made accessible at most.
 const maxDepth = 1024
 
@@ -544,7 +547,7 @@ func (g *gen) writeParser() {
 	for _, n := range g.states {
 		t.f("%s:", n.label)
 		if n.guarded {
-			t.f("if (rounds++ == %d || TOO_DEEP(off)) { /* too many headers for this target */", maxRounds)
+			t.f(ParserLoop+" == %d || TOO_DEEP(off)) { /* too many headers for this target */", maxRounds)
 			t.f("s->failed = 1;")
 			t.f("END_PARSER;")
 			t.f("}")
