@@ -313,8 +313,10 @@ func (f *fn) divide(e *ir.Binary, x, y val, signed bool) val {
 			return x
 		}
 		return f.resize(f.slice(x, n-1, 0), x.w, false)
+	case x.w > 64 && c.Value.BitLen() > 32:
+		f.g.unsupported(e.Span, "division of more than 64 bits by more than 32 that are no power of two")
 	case x.w > 64:
-		f.g.unsupported(e.Span, "division of more than 64 bits by what is not a power of two")
+		return f.divideWide(e.Op, x, c.Value.Uint64())
 	case signed:
 		// Toward zero: by magnitude.
 		s := f.hold(narrow(64, "(u64)"+signedOf(x)))
@@ -325,6 +327,23 @@ func (f *fn) divide(e *ir.Binary, x, y val, signed bool) val {
 		return narrow(x.w, fmt.Sprintf("(%s %s %s)", unsigned(x), e.Op, y.one()))
 	}
 	return zero(x.w)
+}
+
+// divideWide divides by a number of at most 32 bits, in long division over halves of words.
+func (f *fn) divideWide(op ir.BinaryOp, x val, d uint64) val {
+	x = f.hold(x)
+	rest := "0ull"
+	quotient := make([]string, len(x.words))
+	for i := len(x.words) - 1; i >= 0; i-- {
+		high := f.temp("u64", fmt.Sprintf("(u64)%s << 32 | %s >> 32", rest, x.words[i]))
+		low := f.temp("u64", fmt.Sprintf("%s %% %d << 32 | (u32)%s", high, d, x.words[i]))
+		rest = f.temp("u64", fmt.Sprintf("%s %% %d", low, d))
+		quotient[i] = f.temp("u64", fmt.Sprintf("%s / %d << 32 | %s / %d", high, d, low, d))
+	}
+	if op == ir.Div {
+		return val{w: x.w, words: quotient}
+	}
+	return f.resize(narrow(64, rest), x.w, false)
 }
 
 // compareVarbit compares length and bits.

@@ -396,6 +396,9 @@ func (f *fn) loadFields(h *instance, ptr, tail string, all bool) {
 
 // loadBits reads w bits of big-endian data, bit bits behind a pointer.
 func loadBits(ptr string, bit, w int) val {
+	if w == 0 {
+		return narrow(0, "0")
+	}
 	if w > 64 {
 		out := val{w: w}
 		for left := w; left > 0; left -= 64 {
