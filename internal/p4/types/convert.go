@@ -338,14 +338,17 @@ func (c *checker) cast(e *syntax.Cast) Type {
 // 1.2.5, section 8.11.1).
 func (c *checker) canCast(e *syntax.Cast, to, from Type) bool {
 	to, from = resolved(to), resolved(from)
+	if f, ok := from.(*Newtype); ok && identical(f.Under, to) {
+		return true // to what the newtype is made of, which may be a newtype, too
+	}
 	if t, ok := to.(*Newtype); ok {
 		if from == Int {
 			return c.canCast(e, t.Under, Int)
 		}
 		return identical(t.Under, from) || identical(to, from)
 	}
-	if f, ok := from.(*Newtype); ok {
-		return identical(f.Under, to)
+	if _, ok := from.(*Newtype); ok {
+		return false
 	}
 	if t, ok := to.(*SerEnum); ok {
 		if from == Int {

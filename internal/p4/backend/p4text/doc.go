@@ -10,7 +10,7 @@
 // the last thing of a control or action; else what follows it moves into the other
 // branch of its if; where that cannot be, a flag is set and tested.
 //
-// What the IR has lost cannot come back: type names (newtypes) and the place where
-// declarations stood. The P4Info is therefore made of the program and not of this
-// text.
+// What the IR has lost cannot come back: the place where declarations stood, and the
+// newtypes of registers, of value sets and of fields that an extern or a slice writes.
+// The P4Info is therefore made of the program and not of this text.
 package p4text

@@ -67,12 +67,18 @@ func (pr *printer) expr(e ir.Expr) string {
 		return strconv.Quote(e.Value)
 	case *ir.VarRef:
 		if n, ok := pr.vars[e.Var]; ok {
+			if pr.newParams[e.Var] {
+				return pr.newtypes[e.Var.TypeName].from + n
+			}
 			return n
 		}
 		pr.fail("variable %s is used but not declared in its block", e.Var.Name)
 		return identifier(e.Var.Name)
 	case *ir.Member:
-		return pr.primary(e.X) + "." + pr.field(e.Field)
+		if pr.cloaked(e) {
+			return pr.newtypes[e.Field.TypeName].from + pr.place(e)
+		}
+		return pr.place(e)
 	case *ir.Index:
 		return pr.index(e)
 	case *ir.Slice:
@@ -91,7 +97,8 @@ func (pr *printer) expr(e ir.Expr) string {
 		if e.Last {
 			return pr.primary(e.X) + ".lastIndex"
 		}
-		return pr.primary(e.X) + ".nextIndex"
+		// P4 has no nextIndex, but lastIndex is one less.
+		return "(" + pr.primary(e.X) + ".lastIndex + 32w1)"
 	case *ir.Tuple:
 		return pr.tuple(e)
 	}
@@ -118,9 +125,21 @@ func (pr *printer) index(e *ir.Index) string {
 }
 
 func (pr *printer) tuple(e *ir.Tuple) string {
+	if e.T == nil || pr.types[e.T] == "" {
+		return pr.tupleOf(e, nil)
+	}
+	return pr.tupleOf(e, e.T.Fields)
+}
+
+// tupleOf gives a list for a struct with the given fields, or for one without a name.
+func (pr *printer) tupleOf(e *ir.Tuple, fields []*ir.Field) string {
 	parts := make([]string, len(e.Elems))
 	for i, x := range e.Elems {
-		parts[i] = pr.expr(x)
+		if i < len(fields) && pr.fieldNewtype(fields[i]) != "" {
+			parts[i] = pr.asNewtype(x, fields[i].TypeName)
+		} else {
+			parts[i] = pr.expr(x)
+		}
 	}
 	return "{ " + strings.Join(parts, ", ") + " }"
 }
@@ -128,6 +147,9 @@ func (pr *printer) tuple(e *ir.Tuple) string {
 // primary gives an expression in a place that binds tightly.
 func (pr *printer) primary(e ir.Expr) string {
 	text := pr.expr(e)
+	if pr.cloaked(e) {
+		return "(" + text + ")"
+	}
 	switch e := e.(type) {
 	case *ir.Binary, *ir.Mux, *ir.Cast, *ir.Unary:
 		return "(" + text + ")"

@@ -18,9 +18,14 @@ type printer struct {
 	global *scope // names of types, instances and blocks
 	types  map[ir.Type]string
 	fields map[*ir.Field]string
-	hdr    string // what the three variables are called everywhere
-	meta   string
-	std    string
+
+	newtypes  map[string]newtype // by the names that the program has for them
+	plain     map[*ir.Field]bool // fields that are printed without their newtype
+	newParams map[*ir.Var]bool   // parameters of actions that are printed with theirs
+
+	hdr  string // what the three variables are called everywhere
+	meta string
+	std  string
 
 	shared map[*ir.Instance]bool // instances that several controls use
 	flat   bool                  // tables have absolute names: see sharedActions
@@ -43,6 +48,7 @@ const maxLine = 100
 func Print(p *ir.Program) (string, error) {
 	pr := &printer{
 		prog: p, global: newScope(nil), types: map[ir.Type]string{}, fields: map[*ir.Field]string{},
+		newtypes: map[string]newtype{}, newParams: map[*ir.Var]bool{},
 		shared: map[*ir.Instance]bool{}, objs: map[any]string{},
 	}
 	pr.program()
@@ -86,6 +92,7 @@ func (pr *printer) program() {
 	if usesFlowState(pr.prog) {
 		pr.line("#include <flow_state.p4>")
 	}
+	pr.findPlain()
 	pr.declareTypes()
 	pr.sharedInstances()
 	pr.flat = pr.sharedActions()

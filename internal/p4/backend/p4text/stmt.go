@@ -20,7 +20,7 @@ func (pr *printer) stmt(s ir.Stmt) {
 	}
 	switch s := s.(type) {
 	case *ir.Assign:
-		pr.line("%s = %s;", pr.expr(s.Dst), pr.expr(s.Src))
+		pr.line("%s = %s;", pr.place(s.Dst), pr.assigned(s.Dst, s.Src))
 	case *ir.If:
 		pr.ifStmt("", s)
 	case *ir.Switch:
@@ -179,6 +179,9 @@ func (pr *printer) call(s *ir.Call) string {
 		return fmt.Sprintf("random(%s)", all(dst, at(0), at(1)))
 	case ir.OpDigest:
 		if s.Inst != nil && s.Inst.Elem != nil {
+			if x, ok := s.Args[1].(*ir.Tuple); ok {
+				args[1] = pr.tupleOf(x, ir.FieldsOf(s.Inst.Elem))
+			}
 			return fmt.Sprintf("digest<%s>(%s)", pr.typ(s.Inst.Elem), all(args...))
 		}
 	case ir.OpUpdateChecksum, ir.OpUpdateChecksumPay:

@@ -137,7 +137,8 @@ func (pr *printer) action(block string, a *ir.Action, body []ir.Stmt) {
 		if pr.vars[v] != v.PlaneName() {
 			name = fmt.Sprintf("@name(%q) ", v.PlaneName())
 		}
-		params = append(params, fmt.Sprintf("%s%s%s %s", inline(v.Annotations), name, pr.typ(v.Type), pr.vars[v]))
+		params = append(params, fmt.Sprintf("%s%s%s %s", inline(v.Annotations), name, pr.declaredType(v.Type, v.TypeName), pr.vars[v]))
+		pr.newParams[v] = pr.newtypes[v.TypeName].name != ""
 	}
 	pr.annotationLines(a.Annotations)
 	head := fmt.Sprintf("%saction %s(%s)", prefix(nameAnnotation(block, pr.objs[a], a.FullName)), pr.objs[a], strings.Join(params, ", "))
@@ -176,7 +177,7 @@ func (pr *printer) table(block string, t *ir.Table) {
 	if len(t.Keys) > 0 {
 		pr.open("key =")
 		for _, k := range t.Keys {
-			x := pr.expr(k.X)
+			x := pr.asNewtype(k.X, k.TypeName)
 			name := ""
 			if k.Name != x {
 				name = fmt.Sprintf(" @name(%q)", k.Name)
@@ -234,10 +235,28 @@ func scopeOf(a *ir.TableAction) string {
 	return out + inline(a.Annotations)
 }
 
+// entryKey gives the keyset of an entry.
+func (pr *printer) entryKey(k ir.Keyset, key *ir.Key) string {
+	n, ok := pr.newtypes[key.TypeName]
+	if !ok {
+		return pr.keyset(k, key.Type)
+	}
+	cast := func(text string) string { return n.to + "(" + text + ")" }
+	switch k := k.(type) {
+	case *ir.KeyExact:
+		return cast(pr.value(k.Value, key.Type))
+	case *ir.KeyMask:
+		return cast(pr.raw(k.Value, key.Type)) + " &&& " + cast(pr.raw(k.Mask, key.Type))
+	case *ir.KeyRange:
+		return cast(pr.value(k.Lo, key.Type)) + " .. " + cast(pr.value(k.Hi, key.Type))
+	}
+	return pr.keyset(k, key.Type)
+}
+
 func (pr *printer) actionCall(c *ir.ActionCall) string {
 	args := make([]string, len(c.Args))
 	for i, a := range c.Args {
-		args[i] = pr.expr(a)
+		args[i] = pr.asNewtype(a, c.Action.Params[i].TypeName)
 	}
 	return fmt.Sprintf("%s(%s)", pr.object(c.Action), strings.Join(args, ", "))
 }
@@ -270,11 +289,9 @@ func (pr *printer) entries(t *ir.Table) {
 	for _, e := range es {
 		var parts []string
 		for i, k := range e.Keys {
-			var t ir.Type
 			if i < len(keys) {
-				t = keys[i].Type
+				parts = append(parts, pr.entryKey(k, keys[i]))
 			}
-			parts = append(parts, pr.keyset(k, t))
 		}
 		head, tail := "", strings.TrimRight(inline(e.Annotations), " ")
 		if tail != "" {

@@ -56,6 +56,7 @@ func (pr *printer) declareTypes() {
 	for _, t := range p.SerEnums {
 		pr.declare(t)
 	}
+	pr.declareNewtypes()
 	for _, t := range p.Headers {
 		pr.declare(t)
 	}
@@ -180,13 +181,21 @@ func (pr *printer) fieldsOf(keyword string, t ir.Type, name string, as ir.Annota
 	names := newScope(nil)
 	width := 0
 	for _, f := range fs {
-		width = max(width, len(pr.typ(f.Type)))
+		width = max(width, len(pr.declared(f)))
 	}
 	for _, f := range fs {
 		pr.fields[f] = fieldName(names, f.Name)
-		pr.line("%s%-*s %s;", inline(f.Annotations), width, pr.typ(f.Type), pr.fields[f])
+		pr.line("%s%-*s %s;", inline(f.Annotations), width, pr.declared(f), pr.fields[f])
 	}
 	pr.close("")
+}
+
+// declared gives the type with which a field is declared.
+func (pr *printer) declared(f *ir.Field) string {
+	if n := pr.fieldNewtype(f); n != "" {
+		return n
+	}
+	return pr.typ(f.Type)
 }
 
 // fieldName takes a field's name; a field may be called like a function of v1model.
