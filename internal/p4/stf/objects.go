@@ -49,7 +49,7 @@ func (r *runner) counter(name, index string) (target.Counter, error) {
 	}
 	h, isHandle := strings.CutPrefix(index, "$")
 	if i.Kind == ir.KindCounter {
-		n, err := strconv.Atoi(index)
+		n, err := indexNumber(index)
 		if err != nil {
 			return target.Counter{}, fmt.Errorf("counter %q: index %q is no number", i.FullName, index)
 		}
@@ -124,7 +124,7 @@ func (r *runner) register(c *Object) error {
 		}
 		return err
 	}
-	index, err := strconv.Atoi(c.Args[0])
+	index, err := indexNumber(c.Args[0])
 	if err != nil {
 		return fmt.Errorf("%s: index %q is no number", c.Verb, c.Args[0])
 	}
@@ -185,7 +185,7 @@ func (r *runner) meter(c *Object) error {
 	args := c.Args
 	first, last := 0, i.Size-1
 	if c.Verb != "meter_array_set_rates" {
-		n, err := strconv.Atoi(args[0])
+		n, err := indexNumber(args[0])
 		if err != nil {
 			return fmt.Errorf("%s: index %q is no number", c.Verb, args[0])
 		}
@@ -268,4 +268,13 @@ func (r *runner) replication(c *Switch) error {
 		return r.dev.WriteMulticast(target.Modify, a[0], rs)
 	}
 	return nil
+}
+
+// indexNumber reads the index of an array, decimal or with the prefix of its base.
+func indexNumber(s string) (int, error) {
+	if len(s) > 1 && s[0] == '0' && (s[1] < '0' || s[1] > '9') {
+		n, err := strconv.ParseUint(s, 0, 31)
+		return int(n), err
+	}
+	return strconv.Atoi(s)
 }

@@ -23,13 +23,6 @@ func PrintDecls(decls []Decl) string {
 	return p.b.String()
 }
 
-// PrintStmt prints one statement without indentation and without a final line end.
-func PrintStmt(s Stmt) string {
-	p := &printer{}
-	p.stmt(s)
-	return p.b.String()
-}
-
 // PrintExpr prints an expression on one line.
 func PrintExpr(e Expr) string {
 	p := &printer{}

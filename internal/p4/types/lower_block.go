@@ -50,12 +50,12 @@ func planeName(path, name string, annots syntax.Annotations) string {
 // claim takes a control-plane name. Two things of a kind with one name are an error.
 // With many they may be instances of one declaration: the control plane cannot tell them
 // apart, and need not. In a program that comes from P4_14, where names know no controls,
-// they may also be actions that are written the same.
+// they may also be actions with the same parameters.
 func (l *lowerer) claim(kind, name string, decl syntax.Node, many bool) {
 	key := kind + " " + name
 	span := nodeSpan(decl)
 	if old := l.named[key]; old != nil {
-		if !many || old.decl != decl && !(l.flatNames() && l.sameAction(old.decl, decl)) {
+		if !many || old.decl != decl && !(l.flatNames() && sameParameters(old.decl, decl)) {
 			first, second := old.span, span
 			if second.Less(first) {
 				first, second = second, first
@@ -63,7 +63,7 @@ func (l *lowerer) claim(kind, name string, decl syntax.Node, many bool) {
 			l.errorf(second, CodeNames, "%s has the control-plane name %s, which another one has, too; give it a @name", kind, name).Note(first, "the other one")
 			old.clash = true
 		} else if old.decl != decl {
-			l.diags.Warnf(span, CodeNames, "%s %s is declared twice with one control-plane name and the same body; they count as one", kind, name).Note(old.span, "the other one")
+			l.diags.Warnf(span, CodeNames, "%s %s is declared twice with one control-plane name and the same parameters; they count as one", kind, name).Note(old.span, "the other one")
 		}
 		return
 	}
@@ -101,10 +101,11 @@ func absoluteName(as syntax.Annotations) bool {
 	return strings.HasPrefix(name, ".")
 }
 
-// sameAction reports whether two actions have the same parameters and body. Calls of
-// direct counters and meters do not count: a program that comes from P4_14 has an action
-// for each table that has some, all of one name.
-func (l *lowerer) sameAction(a, b syntax.Node) bool {
+// sameParameters reports whether two actions look the same to the control plane. Their
+// bodies may differ: a program that comes from P4_14 has an action for each table with
+// direct counters or meters, all of one name, and one that we printed has an action of
+// the top level once for each place that binds its parameters.
+func sameParameters(a, b syntax.Node) bool {
 	x, ok1 := a.(*syntax.Action)
 	y, ok2 := b.(*syntax.Action)
 	if !ok1 || !ok2 || len(x.Params) != len(y.Params) {
@@ -116,26 +117,7 @@ func (l *lowerer) sameAction(a, b syntax.Node) bool {
 			return false
 		}
 	}
-	return l.bodyText(x) == l.bodyText(y)
-}
-
-// bodyText prints the body of an action, without calls of direct counters and meters.
-func (l *lowerer) bodyText(d *syntax.Action) string {
-	text := ""
-	for _, s := range d.Body.Stmts {
-		if c, ok := s.(*syntax.CallStmt); ok {
-			if ci := l.info.calls[c.Call]; ci != nil && ci.recv != nil {
-				if x, ok := resolved(ci.recvT).(*Extern); ok {
-					switch x.info.decl.Name.Text {
-					case string(ir.KindDirectCounter), string(ir.KindDirectMeter):
-						continue
-					}
-				}
-			}
-		}
-		text += syntax.PrintStmt(s) + "\n"
-	}
-	return text
+	return true
 }
 
 // construct elaborates a constructor call; name is empty for an object without one.
