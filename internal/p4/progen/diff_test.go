@@ -67,6 +67,8 @@ func TestDifferential(t *testing.T) {
 //	go test -fuzz FuzzDifferential ./internal/p4/progen
 func FuzzDifferential(f *testing.F) {
 	f.Add([]byte("one program and its packets"))
+	f.Add([]byte("another")) // needs more stack than one function has
+	f.Add([]byte{})          // has loops with more ways through them than the verifier follows
 	f.Fuzz(func(t *testing.T, choices []byte) {
 		w := ways{stats: newStats()}
 		if os.Geteuid() == 0 {
