@@ -114,7 +114,7 @@ func (d *device) memory() (uint64, error) {
 	for _, t := range p.Spec.Tables {
 		maps := []string{t.Map}
 		if t.Masks != "" {
-			maps = append(maps, t.Masks, t.Filters) // of which it is the only table
+			maps = append(maps, t.Masks, t.Index) // of which it is the only table
 		}
 		for _, name := range maps {
 			info, err := p.Maps[name].Info()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,9 +66,27 @@ func (o *Object) Collection(t ebpf.Target) (*cebpf.CollectionSpec, error) {
 	if !ok {
 		return nil, fmt.Errorf("program %q is not compiled for %s", o.Spec.Name, t)
 	}
-	c, err := cebpf.LoadCollectionSpecFromReader(bytes.NewReader(elf))
+	c, err := collection(elf, o.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("program %q: object for %s: %w", o.Spec.Name, t, err)
+	}
+	return c, nil
+}
+
+// collection parses an object of a spec, and makes the room that its data wants.
+func collection(elf []byte, spec *ebpf.Spec) (*cebpf.CollectionSpec, error) {
+	c, err := cebpf.LoadCollectionSpecFromReader(bytes.NewReader(elf))
+	if err != nil {
+		return nil, err
+	}
+	for name, size := range spec.Room {
+		m := c.Maps[name]
+		if m == nil {
+			continue
+		}
+		m.ValueSize = uint32(size)
+		m.Contents, m.Key, m.Value = nil, nil, nil // those of the beginning
+		maps.DeleteFunc(c.Variables, func(_ string, v *cebpf.VariableSpec) bool { return v.SectionName == name })
 	}
 	return c, nil
 }

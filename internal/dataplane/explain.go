@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -35,7 +34,7 @@ func (o *Object) explain(ctx context.Context, t ebpf.Target, refused *Refusal) e
 	elf, err := compile(ctx, o.opts.clang(), unmarked(text), flags(t, o.opts.Test, w.inMap), o.opts.CacheDir)
 	var r *Refusal
 	if err == nil {
-		r, err = refusalOf(elf)
+		r, err = refusalOf(elf, o.Spec)
 	}
 	switch {
 	case errors.As(err, &r), r != nil:
@@ -60,12 +59,12 @@ func (o *Object) explain(ctx context.Context, t ebpf.Target, refused *Refusal) e
 }
 
 // refusalOf loads an object for what the verifier says of it; nil if it takes it.
-func refusalOf(elf []byte) (*Refusal, error) {
+func refusalOf(elf []byte, of *ebpf.Spec) (*Refusal, error) {
 	var r *Refusal
 	// The first level names functions, which is enough if there is too much of something; the other all that was
 	// looked at.
 	for _, level := range []cebpf.LogLevel{cebpf.LogLevelStats, cebpf.LogLevelBranch} {
-		spec, err := cebpf.LoadCollectionSpecFromReader(bytes.NewReader(elf))
+		spec, err := collection(elf, of)
 		if err != nil {
 			return nil, err
 		}

@@ -36,6 +36,7 @@ type Program struct {
 	Maps    map[string]*cebpf.Map // by name in the Spec
 
 	*tables.Control
+	grace gracePeriod
 }
 
 // Load loads an object into the kernel. The new maps hold the program's own entries. If the kernel refuses the program,
@@ -73,15 +74,15 @@ func Load(ctx context.Context, o *Object, opts LoadOptions) (*Program, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	maps := map[string]tables.Map{}
+	kernel := tables.Kernel{Maps: map[string]tables.Map{}, CPUs: cpus, Wait: p.grace.wait}
 	for name, m := range p.Maps {
-		maps[name] = m
+		kernel.Maps[name] = m
 	}
-	if err := p.inMemory(maps); err != nil {
+	if kernel.Memory, err = p.memory(); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	kept := func(name string) bool { return opts.Maps[name] != nil }
-	p.Control, err = tables.New(o.Spec, maps, cpus, opts.Contents, kept)
+	p.Control, err = tables.New(o.Spec, kernel, opts.Contents, kept)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("program %q: %w", o.Spec.Name, err), p.Close())
 	}
@@ -200,5 +201,6 @@ func (p *Program) Close() error {
 	for _, m := range p.Maps {
 		errs = append(errs, m.Close())
 	}
+	errs = append(errs, p.grace.close())
 	return errors.Join(errs...)
 }

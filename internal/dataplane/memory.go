@@ -1,8 +1,8 @@
 package dataplane
 
 import (
-	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 
 	cebpf "github.com/cilium/ebpf"
 
@@ -10,71 +10,44 @@ import (
 	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
 )
 
-// inMemory replaces the maps that are data of the program, addressed by it without a look-up: they have one element for
-// the kernel, and several, of which one at a time is written, for the control plane.
-func (p *Program) inMemory(maps map[string]tables.Map) error {
-	sizes := map[string]int{ebpf.MapFiltersData: 8}
+// memory maps the maps of the program's tuple spaces into this process.
+func (p *Program) memory() (map[string]tables.Memory, error) {
+	out := map[string]tables.Memory{}
 	for _, t := range p.Spec.Tables {
-		if t.Kind == ebpf.KindTuples {
-			sizes[t.Masks] = ebpf.MaxMasks * ebpf.MaskStride(t.Key.Size)
-		}
-	}
-	for name, size := range sizes {
-		m := p.Maps[name]
-		if m == nil {
+		if t.Kind != ebpf.KindTuples {
 			continue
 		}
-		memory, err := m.Memory()
-		if err != nil {
-			return fmt.Errorf("program %q: memory of map %s: %w", p.Spec.Name, name, err)
+		for _, name := range []string{t.Map, t.Index, t.Masks} {
+			m := p.Maps[name]
+			if m == nil || out[name] != nil { // no packet looks the table up; tables share an index
+				continue
+			}
+			memory, err := m.Memory()
+			if err != nil {
+				return nil, fmt.Errorf("program %q: memory of map %s: %w", p.Spec.Name, name, err)
+			}
+			out[name] = &mapMemory{memory: memory}
 		}
-		maps[name] = memoryMap{memory, size}
 	}
-	return nil
+	return out, nil
 }
 
-// memoryMap is an array in the memory of a map with one element, as tables.Map. Packets read it meanwhile: words (u64)
-// are written at once, larger elements are such that no packet looks at.
-type memoryMap struct {
+// mapMemory is the memory of an array as tables.Memory.
+type mapMemory struct {
 	memory *cebpf.Memory
-	size   int // of an element
+	order  atomic.Uint32
 }
 
-func (m memoryMap) at(key any) (int64, error) {
-	k, ok := key.([]byte)
-	if !ok || len(k) != 4 {
-		return 0, fmt.Errorf("an index is 4 bytes, not %v", key)
-	}
-	return int64(m.size) * int64(binary.NativeEndian.Uint32(k)), nil
-}
-
-// Put writes an element.
-func (m memoryMap) Put(key, value any) error {
-	v, ok := value.([]byte)
-	if !ok || len(v) != m.size {
-		return fmt.Errorf("an element is %d bytes, not %v", m.size, value)
-	}
-	at, err := m.at(key)
-	if err == nil {
-		_, err = m.memory.WriteAt(v, at)
-	}
+// Write implements tables.Memory.
+func (m *mapMemory) Write(at int, data []byte) error {
+	m.order.Add(1) // processors that reorder stores keep what was written before in front of this
+	_, err := m.memory.WriteAt(data, int64(at))
 	return err
 }
 
-// Delete makes an element zero.
-func (m memoryMap) Delete(key any) error { return m.Put(key, make([]byte, m.size)) }
-
-// Lookup reads an element to a *[]byte.
-func (m memoryMap) Lookup(key, valueOut any) error {
-	out, ok := valueOut.(*[]byte)
-	if !ok {
-		return fmt.Errorf("an element cannot be read to %T", valueOut)
-	}
-	at, err := m.at(key)
-	if err != nil {
-		return err
-	}
-	*out = make([]byte, m.size)
-	_, err = m.memory.ReadAt(*out, at)
-	return err
+// Read implements tables.Memory.
+func (m *mapMemory) Read(at, bytes int) ([]byte, error) {
+	out := make([]byte, bytes)
+	_, err := m.memory.ReadAt(out, int64(at))
+	return out, err
 }

@@ -27,20 +27,23 @@ type TableContents struct {
 	Entries []EntryContents
 	Default *target.Action
 	State   ebpf.TableState
-	Masks   []MaskContents
+	// Of a tuple space, the masks, the level of the index and the first element that was never used.
+	Masks []MaskContents
+	Level int
+	Fresh uint32
 }
 
-// EntryContents is an entry and its direct-counter index.
+// EntryContents is an entry with its direct-counter index and, of a tuple space, the slots of its elements.
 type EntryContents struct {
 	Entry target.Entry
 	Index uint32
+	Slots []uint32
 }
 
-// MaskContents is the number of a mask of a tuple space, and of its filter.
+// MaskContents is the number of a mask of a tuple space.
 type MaskContents struct {
 	Mask []byte
 	ID   uint32
-	Slot int
 }
 
 // SetContents is the members of a value set.
@@ -66,12 +69,18 @@ func (c *Control) Contents() *Contents {
 	}
 	for name, t := range c.tables {
 		tc := TableContents{Default: t.def, State: t.state}
+		u, _ := t.engine.(*tuples)
 		for _, s := range t.sorted() {
-			tc.Entries = append(tc.Entries, EntryContents{s.entry, s.index})
+			e := EntryContents{Entry: s.entry, Index: s.index}
+			if u != nil {
+				e.Slots, _ = u.places(s) // they had places when they came
+			}
+			tc.Entries = append(tc.Entries, e)
 		}
-		if u, ok := t.engine.(*tuples); ok {
+		if u != nil {
+			tc.Level, tc.Fresh = u.els.level, u.els.fresh
 			for _, m := range u.order() {
-				tc.Masks = append(tc.Masks, MaskContents{m.bytes, m.id, m.slot})
+				tc.Masks = append(tc.Masks, MaskContents{m.bytes, m.id})
 			}
 		}
 		out.Tables[name] = tc
@@ -172,13 +181,8 @@ func (c *Control) fillProfile(p *profile, prev *Contents, kept func(string) bool
 // had, or the program's own.
 func (c *Control) fillTable(t *table, old TableContents, known bool, kept func(string) bool) error {
 	if t.spec.Map != "" && kept(t.spec.Map) && (t.spec.Masks == "" || kept(t.spec.Masks)) {
-		if err := c.adopt(t, old); err != nil || t.spec.State == "" {
+		if err := c.adopt(t, old, kept); err != nil || t.spec.State == "" {
 			return err
-		}
-		if u, ok := t.engine.(*tuples); ok && !kept(t.spec.Filters) {
-			if err := u.putFilters(); err != nil {
-				return err
-			}
 		}
 		return c.putState(t)
 	}
@@ -243,7 +247,7 @@ func (c *Control) ownEntry(t *table, i int, e ebpf.Entry) error {
 }
 
 // adopt takes over entries whose maps are those of the predecessor.
-func (c *Control) adopt(t *table, old TableContents) error {
+func (c *Control) adopt(t *table, old TableContents, kept func(string) bool) error {
 	t.def, t.state = old.Default, old.State
 	if !t.spec.ConstDefault {
 		v, err := t.encodeDefault(old.Default)
@@ -252,27 +256,23 @@ func (c *Control) adopt(t *table, old TableContents) error {
 		}
 		t.defaults = [2][]byte{v, append([]byte(nil), v...)}
 	}
-	u, _ := t.engine.(*tuples)
-	if u != nil {
-		for _, m := range old.Masks {
-			u.masks[string(m.Mask)] = newMask(m.ID, m.Slot, m.Mask)
-			u.next = max(u.next, m.ID+1)
-		}
-	}
 	used := map[uint32]bool{}
+	var entries []*stored
+	var places [][]uint32
 	for _, e := range old.Entries {
 		s := &stored{entry: e.Entry, id: entryID(t.spec, e.Entry), index: e.Index}
 		if err := c.encode(t, s); err != nil {
 			return err
 		}
-		if u != nil {
-			if err := u.adopt(s); err != nil {
-				return err
-			}
-		}
 		t.entries[s.id] = s
 		used[s.index] = true
 		t.next = max(t.next, s.index+1)
+		entries, places = append(entries, s), append(places, e.Slots)
+	}
+	if u, ok := t.engine.(*tuples); ok {
+		if err := u.adopt(entries, places, old, !kept(t.spec.Index)); err != nil {
+			return err
+		}
 	}
 	for i := uint32(1); i < t.next; i++ {
 		if !used[i] {

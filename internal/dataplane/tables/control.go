@@ -18,13 +18,28 @@ type Map interface {
 	Lookup(key, valueOut any) error
 }
 
+// Memory is the memory of a map that packets read without a look-up. Words of four and eight bytes at a multiple of their
+// size are written at once, and packets that see what was written see all that was written before.
+type Memory interface {
+	Write(at int, data []byte) error
+	Read(at, bytes int) ([]byte, error)
+}
+
+// Kernel is what a Control writes to.
+type Kernel struct {
+	Maps   map[string]Map
+	Memory map[string]Memory // those of tuple spaces
+	CPUs   int               // elements of a per-CPU value
+	// Wait returns when no packet is under way any more that was when it was called.
+	Wait func() error
+}
+
 // Control is the control plane's side of a loaded program. It implements
 // target.Switch.
 type Control struct {
 	mu        sync.Mutex
 	spec      *ebpf.Spec
-	maps      map[string]Map
-	cpus      int
+	kernel    Kernel
 	tables    map[string]*table
 	profiles  map[string]*profile
 	counters  map[string]*ebpf.Counter
@@ -41,11 +56,10 @@ var _ target.Switch = (*Control)(nil)
 
 // New returns the control side of a program with the given maps. Maps for which kept
 // tells true come from a predecessor and hold what prev says; all others are empty,
-// and get the program's own entries and those of prev that still have a place. cpus
-// is the number of elements of a per-CPU value.
-func New(spec *ebpf.Spec, maps map[string]Map, cpus int, prev *Contents, kept func(name string) bool) (*Control, error) {
+// and get the program's own entries and those of prev that still have a place.
+func New(spec *ebpf.Spec, kernel Kernel, prev *Contents, kept func(name string) bool) (*Control, error) {
 	c := &Control{
-		spec: spec, maps: maps, cpus: cpus,
+		spec: spec, kernel: kernel,
 		tables:    map[string]*table{},
 		profiles:  map[string]*profile{},
 		counters:  map[string]*ebpf.Counter{},
@@ -87,7 +101,7 @@ func New(spec *ebpf.Spec, maps map[string]Map, cpus int, prev *Contents, kept fu
 		kept = func(string) bool { return false }
 	}
 	if kept(ebpf.MapTables) {
-		if err := maps[ebpf.MapTables].Lookup(u32(0), &c.states); err != nil {
+		if err := kernel.Maps[ebpf.MapTables].Lookup(u32(0), &c.states); err != nil {
 			return nil, fmt.Errorf("the tables' states: %w", err)
 		}
 	}
@@ -114,7 +128,7 @@ func lookup[T any](m map[string]T, kind, name string) (T, error) {
 
 // mapOf returns a map that the Spec names.
 func (c *Control) mapOf(name string) (Map, error) {
-	m, ok := c.maps[name]
+	m, ok := c.kernel.Maps[name]
 	if !ok {
 		return nil, fmt.Errorf("map %q: %w in the loaded program", name, target.ErrNotFound)
 	}

@@ -47,23 +47,24 @@ func (c *Control) newTable(x *ebpf.Table) (*table, error) {
 		t.engine = fixed{}
 		return t, nil
 	}
-	m, err := c.mapOf(x.Map)
-	if err != nil {
-		return nil, fmt.Errorf("table %q: %w", x.Name, err)
-	}
 	if x.Kind != ebpf.KindTuples {
+		m, err := c.mapOf(x.Map)
+		if err != nil {
+			return nil, fmt.Errorf("table %q: %w", x.Name, err)
+		}
 		t.engine = &flat{t: t, m: m}
 		return t, nil
 	}
-	masks, err := c.mapOf(x.Masks)
-	if err != nil {
-		return nil, fmt.Errorf("table %q: %w", x.Name, err)
+	var memory [3]Memory
+	for i, name := range []string{x.Map, x.Index, x.Masks} {
+		m := c.kernel.Memory[name]
+		if m == nil {
+			return nil, fmt.Errorf("table %q: memory of map %q: %w in the loaded program", x.Name, name, target.ErrNotFound)
+		}
+		memory[i] = m
 	}
-	filters, err := c.mapOf(x.Filters)
-	if err != nil {
-		return nil, fmt.Errorf("table %q: %w", x.Name, err)
-	}
-	t.engine = newTuples(t, m, masks, filters, func() error { return c.putState(t) })
+	els := newElements(x, memory[0], memory[1], c.kernel.Wait)
+	t.engine = newTuples(t, els, memory[2], func() error { return c.putState(t) })
 	return t, nil
 }
 

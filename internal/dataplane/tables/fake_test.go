@@ -2,7 +2,9 @@ package tables
 
 import (
 	"encoding/binary"
+	"slices"
 	"syscall"
+	"testing"
 
 	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
 )
@@ -62,32 +64,100 @@ func (f *fakeMap) Lookup(key, out any) error {
 	return nil
 }
 
+// fakeMemory is the memory of a map. after is called behind each change.
+type fakeMemory struct {
+	b     []byte
+	after func()
+}
+
+func (f *fakeMemory) Write(at int, data []byte) error {
+	copy(f.b[at:at+len(data)], data)
+	f.after()
+	return nil
+}
+
+func (f *fakeMemory) Read(at, bytes int) ([]byte, error) {
+	return slices.Clone(f.b[at : at+bytes]), nil
+}
+
+func (f *fakeMemory) u32(at int) uint32 { return binary.NativeEndian.Uint32(f.b[at:]) }
+
 // fakeProgram does with a table what the generated program does.
 type fakeProgram struct {
-	spec *ebpf.Table
-	maps map[string]*fakeMap
+	spec   *ebpf.Table
+	maps   map[string]*fakeMap
+	memory map[string]*fakeMemory
+	wait   func()
 }
 
 func newFakeProgram(t *ebpf.Table) *fakeProgram {
-	p := &fakeProgram{spec: t, maps: map[string]*fakeMap{}}
-	for _, n := range []string{t.Map, t.Masks, t.State} {
-		if n != "" {
-			p.maps[n] = newFake(1 << 20)
-		}
+	p := &fakeProgram{spec: t, maps: map[string]*fakeMap{}, memory: map[string]*fakeMemory{}, wait: func() {}}
+	memory := func(name string, bytes int) {
+		p.memory[name] = &fakeMemory{make([]byte, bytes), func() {}}
 	}
-	p.maps[t.Filters] = newFake(1 << 20)
+	if t.Kind == ebpf.KindTuples {
+		memory(t.Map, t.Slots*t.ElementSize)
+		memory(t.Index, t.FirstAt+4*2<<t.IndexBits)
+		memory(t.Masks, 2*ebpf.MaxMasks*ebpf.MaskStride(t.Key.Size))
+	} else {
+		p.maps[t.Map] = newFake(1 << 20)
+	}
 	if t.State != "" {
+		p.maps[t.State] = newFake(1 << 20)
 		p.maps[t.State].m[string(u32(0))] = make([]byte, stateSize(t))
 	}
 	return p
 }
 
-func (p *fakeProgram) control() (*Control, error) {
-	ms := map[string]Map{}
-	for n, m := range p.maps {
-		ms[n] = m
+// onChange is called behind each change of what the program reads.
+func (p *fakeProgram) onChange(f func()) {
+	for _, m := range p.maps {
+		m.after = f
 	}
-	return New(&ebpf.Spec{Tables: []*ebpf.Table{p.spec}, StateSize: stateSize(p.spec)}, ms, 2, nil, nil)
+	for _, m := range p.memory {
+		m.after = f
+	}
+}
+
+func (p *fakeProgram) kernel() Kernel {
+	k := Kernel{Maps: map[string]Map{}, Memory: map[string]Memory{}, CPUs: 2, Wait: func() error { p.wait(); return nil }}
+	for n, m := range p.maps {
+		k.Maps[n] = m
+	}
+	for n, m := range p.memory {
+		k.Memory[n] = m
+	}
+	return k
+}
+
+func (p *fakeProgram) control() (*Control, error) {
+	return New(&ebpf.Spec{Tables: []*ebpf.Table{p.spec}, StateSize: stateSize(p.spec)}, p.kernel(), nil, nil)
+}
+
+// word is a word of the index, and the slot that its chain begins with.
+func (p *fakeProgram) word(at int) (filter uint64, first uint32) {
+	index := p.memory[p.spec.Index]
+	return binary.NativeEndian.Uint64(index.b[8*(p.spec.IndexAt+at):]), index.u32(p.spec.FirstAt + 4*at)
+}
+
+// elements is how many elements packets can find.
+func (p *fakeProgram) elements(t *testing.T, c *Control) int {
+	if p.spec.Kind != ebpf.KindTuples {
+		return len(p.maps[p.spec.Map].m)
+	}
+	x := c.tables["t"].engine.(*tuples).els
+	n := 0
+	for word := 1 << x.level; word < 2<<x.level; word++ {
+		if filter, slot := p.word(word); filter != 0 {
+			for ; slot != ebpf.NoSlot; n++ {
+				slot = p.memory[p.spec.Map].u32(int(slot)*p.spec.ElementSize + p.spec.NextAt)
+			}
+		}
+	}
+	if n != x.count {
+		t.Errorf("%d elements are linked, of %d", n, x.count)
+	}
+	return n
 }
 
 // stateSize is the size of the states of a program with one table.
@@ -95,7 +165,10 @@ func stateSize(t *ebpf.Table) int { return t.StateAt + ebpf.StateValue + 2*t.Val
 
 // search returns the first parameter byte of the action that a packet with the key
 // gets, or -1 for the default.
-func (p *fakeProgram) search(key []byte) int {
+func (p *fakeProgram) search(key []byte) int { return p.searchSlowly(key, func() {}) }
+
+// searchSlowly is search with a pause before each look at what the control plane writes.
+func (p *fakeProgram) searchSlowly(key []byte, pause func()) int {
 	var v []byte
 	switch p.spec.Kind {
 	case ebpf.KindHash:
@@ -109,7 +182,7 @@ func (p *fakeProgram) search(key []byte) int {
 			}
 		}
 	case ebpf.KindTuples:
-		v = p.searchTuples(key)
+		v = p.searchTuples(key, pause)
 	}
 	if v == nil {
 		return -1
@@ -126,31 +199,45 @@ func prefixEqual(a, b []byte, n int) bool {
 	return true
 }
 
-func (p *fakeProgram) searchTuples(key []byte) []byte {
+func (p *fakeProgram) searchTuples(key []byte, pause func()) []byte {
 	var best []byte
 	prio := func(v []byte) uint32 { return binary.NativeEndian.Uint32(v[4:]) }
 	gen := binary.NativeEndian.Uint32(p.maps[p.spec.State].m[string(u32(0))][p.spec.StateAt:])
-	list, stride := p.maps[p.spec.Masks].m[string(u32(gen))], ebpf.MaskStride(len(key))
-	for ; len(list) > 0; list = list[stride:] {
-		m := list[:stride]
+	stride := ebpf.MaskStride(len(key))
+	elements, masks := p.memory[p.spec.Map], p.memory[p.spec.Masks]
+	for i := range ebpf.MaxMasks {
+		pause()
+		m := masks.b[(int(gen)*ebpf.MaxMasks+i)*stride:][:stride]
 		first := binary.NativeEndian.Uint32(m)
-		if first == 0 {
-			break
-		}
-		if best != nil && prio(best) >= first-1 {
+		if first == 0 || best != nil && prio(best) >= first-1 {
 			break
 		}
 		var tuple []byte
 		for j, b := range key {
-			tuple = append(tuple, b&m[8+j])
+			tuple = append(tuple, b&m[ebpf.MaskKey+j])
 		}
-		bit := p.spec.FilterBit(tuple)
-		word := uint32(p.spec.FilterAt) + binary.NativeEndian.Uint32(m[4:]) + bit/64
-		if f := p.maps[p.spec.Filters].m[string(u32(word))]; f == nil || binary.NativeEndian.Uint64(f)>>(bit%64)&1 == 0 {
+		at, filter := ebpf.IndexWord(p.spec.Sum(tuple), int(binary.NativeEndian.Uint32(m[8:])))
+		at += int(binary.NativeEndian.Uint32(m[4:]))
+		pause()
+		if f, _ := p.word(at); f&filter != filter {
 			continue
 		}
-		if v := p.maps[p.spec.Map].m[string(tuple)]; v != nil && (best == nil || prio(v) > prio(best)) {
-			best = v
+		pause()
+		_, slot := p.word(at)
+		for range ebpf.MaxChain {
+			if slot == ebpf.NoSlot {
+				break
+			}
+			pause()
+			e := elements.b[int(slot)*p.spec.ElementSize:][:p.spec.ElementSize]
+			if string(e[:len(tuple)]) == string(tuple) {
+				pause()
+				if v := e[p.spec.ValueAt:][:p.spec.ValueSize]; best == nil || prio(v) > prio(best) {
+					best = slices.Clone(v)
+				}
+				break
+			}
+			slot = binary.NativeEndian.Uint32(e[p.spec.NextAt:])
 		}
 	}
 	return best
@@ -165,7 +252,7 @@ func testTable(kind ebpf.TableKind, keys ...ebpf.Key) *ebpf.Table {
 		DefaultAction: ebpf.Call{Args: [][]byte{{0}}},
 	}
 	if kind == ebpf.KindTuples {
-		t.Masks, t.FilterBits = "t_masks", 6 // so few that elements share bits
+		t.Masks, t.Index, t.IndexBits, t.FirstAt, t.Slots = "t_masks", "tuples", 8, 8*512, 700
 		t.Value.Slots = append(t.Value.Slots, ebpf.Slot{Name: "priority", Width: 32, Offset: 4, Bytes: 4})
 	}
 	at := 0
@@ -184,6 +271,8 @@ func testTable(kind ebpf.TableKind, keys ...ebpf.Key) *ebpf.Table {
 	if kind == ebpf.KindTuples {
 		t.MaskNumber = ebpf.Slot{Width: 8, Bytes: 1, Offset: t.Key.Size}
 		t.Key.Size += 4
+		t.NextAt, t.ValueAt = t.Key.Size, t.Key.Size+4
+		t.ElementSize = (t.ValueAt + t.ValueSize + 7) / 8 * 8
 	}
 	return t
 }

@@ -72,7 +72,7 @@ func (c *Control) sumCounter(x *ebpf.Counter, index int) (target.Counter, error)
 	case x.Base != "":
 		element, at = 0, index*counterBytes
 	}
-	cells := make([][]byte, c.cpus)
+	cells := make([][]byte, c.kernel.CPUs)
 	if err := m.Lookup(u32(uint32(element)), &cells); err != nil {
 		return target.Counter{}, err
 	}
@@ -122,7 +122,7 @@ func (c *Control) writeCounter(x *ebpf.Counter, index int, v target.Counter) err
 	if err != nil {
 		return err
 	}
-	cells := make([][]byte, c.cpus)
+	cells := make([][]byte, c.kernel.CPUs)
 	for i := range cells {
 		cells[i] = make([]byte, counterBytes)
 	}

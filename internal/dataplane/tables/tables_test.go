@@ -2,6 +2,7 @@ package tables
 
 import (
 	"errors"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -171,13 +172,9 @@ func TestAgainstModel(t *testing.T) {
 						}
 					}
 				}
-				for _, f := range p.maps {
-					f.after = func() { check(false) }
-				}
+				p.onChange(func() { check(false) })
 				err = c.WriteEntry(op, e)
-				for _, f := range p.maps {
-					f.after = func() {}
-				}
+				p.onChange(func() {})
 				if op == target.Insert && exists {
 					if !errors.Is(err, target.ErrExists) {
 						t.Fatalf("second insert: %v", err)
@@ -197,11 +194,7 @@ func TestAgainstModel(t *testing.T) {
 // everything, leaving nothing behind.
 func checkHandOver(t *testing.T, c *Control, p *fakeProgram) {
 	t.Helper()
-	ms := map[string]Map{}
-	for n, m := range p.maps {
-		ms[n] = m
-	}
-	d, err := New(c.spec, ms, 2, c.Contents(), func(string) bool { return true })
+	d, err := New(c.spec, p.kernel(), c.Contents(), func(string) bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +207,7 @@ func checkHandOver(t *testing.T, c *Control, p *fakeProgram) {
 			t.Fatal(err)
 		}
 	}
-	if n := len(p.maps["t"].m); n != 0 {
+	if n := p.elements(t, d); n != 0 {
 		t.Errorf("%d elements are left of no entry", n)
 	}
 }
@@ -297,7 +290,7 @@ func TestTooManyMasks(t *testing.T) {
 			t.Fatalf("mask %d: %v", i+1, err)
 		}
 	}
-	if n := len(p.maps["t"].m); n != ebpf.MaxMasks {
+	if n := p.elements(t, c); n != ebpf.MaxMasks {
 		t.Errorf("the refused entry left something: %d elements", n)
 	}
 }
@@ -315,11 +308,7 @@ func TestHandOverDoesNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := func(spec *ebpf.Table) (*Control, error) {
-		ms := map[string]Map{}
-		for n, m := range newFakeProgram(spec).maps {
-			ms[n] = m
-		}
-		return New(&ebpf.Spec{Tables: []*ebpf.Table{spec}, StateSize: stateSize(spec)}, ms, 2, c.Contents(), nil)
+		return New(&ebpf.Spec{Tables: []*ebpf.Table{spec}, StateSize: stateSize(spec)}, newFakeProgram(spec).kernel(), c.Contents(), nil)
 	}
 	other := testTable(ebpf.KindHash, ebpf.Key{Name: "a", Width: 12, Match: "exact"})
 	other.Actions[0].Name = "other"
@@ -361,13 +350,9 @@ func TestNewStateKeptTable(t *testing.T) {
 	moved := *spec
 	moved.StateAt = 40
 	next := newFakeProgram(&moved)
-	next.maps[spec.Map], next.maps[spec.Masks] = p.maps[spec.Map], p.maps[spec.Masks]
-	ms := map[string]Map{}
-	for n, m := range next.maps {
-		ms[n] = m
-	}
+	next.memory[spec.Map], next.memory[spec.Masks] = p.memory[spec.Map], p.memory[spec.Masks]
 	kept := func(name string) bool { return name == spec.Map || name == spec.Masks }
-	if _, err := New(&ebpf.Spec{Tables: []*ebpf.Table{&moved}, StateSize: stateSize(&moved)}, ms, 2, c.Contents(), kept); err != nil {
+	if _, err := New(&ebpf.Spec{Tables: []*ebpf.Table{&moved}, StateSize: stateSize(&moved)}, next.kernel(), c.Contents(), kept); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range []*fakeProgram{p, next} {
@@ -406,5 +391,103 @@ func TestMaskNumbersComeAgain(t *testing.T) {
 		if got := p.search(keyBytes(spec, 0x800)); got != 7 {
 			t.Fatalf("after mask %#x the first entry is lost: got %d", 0x800|i, got)
 		}
+	}
+}
+
+// TestUnderWay has packets that take their time, while elements come, change and go and the index grows: each must meet
+// what was there at one time while it was under way, and slots must not be used again before it is through.
+func TestUnderWay(t *testing.T) {
+	spec := testTable(ebpf.KindTuples, ebpf.Key{Name: "a", Width: 12, Match: "ternary"})
+	spec.Slots = 300 // few that are free
+	p := newFakeProgram(spec)
+	c, err := p.control()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	type packet struct {
+		key   uint64
+		may   map[int]bool // what it may find
+		next  func() (struct{}, bool)
+		found int
+	}
+	var under []*packet
+	now := map[uint64]int{} // by key: what there is
+	step := func(x *packet) (through bool) {
+		if _, ok := x.next(); ok {
+			return false
+		}
+		if !x.may[x.found] {
+			t.Fatalf("a packet with %#x found %d, it may find %v", x.key, x.found, x.may)
+		}
+		return true
+	}
+	start := func() {
+		x := &packet{key: r.Uint64N(250), may: map[int]bool{}}
+		x.may[now[x.key]] = true
+		x.next, _ = iter.Pull(func(yield func(struct{}) bool) {
+			x.found = p.searchSlowly(keyBytes(spec, x.key), func() { yield(struct{}{}) })
+		})
+		under = append(under, x)
+	}
+	waits := 0
+	p.wait = func() {
+		for waits++; len(under) > 0; {
+			if x := under[len(under)-1]; step(x) {
+				under = under[:len(under)-1]
+			}
+		}
+	}
+	entry := func(key uint64, param byte) target.Entry {
+		return target.Entry{Table: "t", Priority: 1, Match: []target.Match{{Value: be(key, 12), Mask: be(0xfff, 12)}},
+			Action: &target.Action{Name: "act", Params: [][]byte{{param}}}}
+	}
+	for key := range uint64(250) {
+		now[key] = -1
+	}
+	// One that stays, so that the mask does.
+	if err := c.WriteEntry(target.Insert, entry(0xfff, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 6000 {
+		key, param := r.Uint64N(250), 1+r.IntN(200)
+		op := target.Insert
+		switch {
+		case now[key] < 0 && round > 500 && r.IntN(3) == 0:
+			continue
+		case now[key] >= 0 && r.IntN(2) == 0:
+			op = target.Modify
+		case now[key] >= 0:
+			op, param = target.Delete, -1
+		}
+		for _, x := range under {
+			if x.key == key {
+				x.may[param] = true
+			}
+		}
+		p.onChange(func() {
+			for i := 0; i < len(under); i++ {
+				if r.IntN(3) == 0 && step(under[i]) {
+					under = slices.Delete(under, i, i+1)
+				}
+			}
+		})
+		old := now[key]
+		if err := c.WriteEntry(op, entry(key, byte(max(param, 1)))); err != nil {
+			t.Fatalf("round %d: op %d of %#x: %v", round, op, key, err)
+		}
+		if got := p.search(keyBytes(spec, key)); got != param {
+			t.Fatalf("round %d: op %d of %#x: found %d, want %d, before %d", round, op, key, got, param, old)
+		}
+		now[key] = param
+		for len(under) < 20 {
+			start()
+		}
+	}
+	if waits < 5 {
+		t.Errorf("%d waits: the test shows nothing", waits)
+	}
+	if x := c.tables["t"].engine.(*tuples).els; x.level != spec.IndexBits {
+		t.Errorf("the index ended at level %d", x.level)
 	}
 }

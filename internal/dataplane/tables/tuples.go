@@ -16,7 +16,7 @@ import (
 const maxCubes = 1024
 
 // tuples is the engine of tables with ternary, range or optional keys: a tuple space.
-// For each different mask there is, in one hash map, an element for each value under
+// For each different mask there is, in one array, an element for each value under
 // it. The program tries the masks in the order of the best priority that their
 // entries have and stops when no better one can follow.
 //
@@ -24,9 +24,8 @@ const maxCubes = 1024
 // entries that share mask and value, the one with the best priority is in the map.
 type tuples struct {
 	t       *table
-	m       Map // elements
-	list    Map // masks, two generations
-	filters Map
+	els     *elements
+	list    Memory // masks, two generations
 	putDone func() error
 
 	masks map[string]*tupleMask // by the mask's bytes
@@ -38,10 +37,15 @@ type tuples struct {
 type tupleMask struct {
 	id    uint32
 	bytes []byte
-	slots map[string][]*stored // by value: the entries, best first
-	prios map[int]int          // how many entries have a priority
-	best  int                  // the highest of prios
-	filter
+	slots map[string]*shared // by value
+	prios map[int]int        // how many entries have a priority
+	best  int                // the highest of prios
+}
+
+// shared is the entries of a mask and value, best first, of which the first is in the element.
+type shared struct {
+	entries []*stored
+	slot    uint32
 }
 
 // key is the key in the element map of a value under a mask, and of the mask's own bytes what is in the list.
@@ -107,12 +111,12 @@ func (m *tupleMask) count(prio, n int) bool {
 	return m.best != best
 }
 
-func newTuples(t *table, m, list, filters Map, putDone func() error) *tuples {
-	return &tuples{t: t, m: m, list: list, filters: filters, putDone: putDone, masks: map[string]*tupleMask{}, next: 1}
+func newTuples(t *table, els *elements, list Memory, putDone func() error) *tuples {
+	return &tuples{t: t, els: els, list: list, putDone: putDone, masks: map[string]*tupleMask{}, next: 1}
 }
 
-func newMask(id uint32, slot int, bytes []byte) *tupleMask {
-	return &tupleMask{id: id, bytes: bytes, slots: map[string][]*stored{}, prios: map[int]int{}, filter: newFilter(slot)}
+func newMask(id uint32, bytes []byte) *tupleMask {
+	return &tupleMask{id: id, bytes: bytes, slots: map[string]*shared{}, prios: map[int]int{}}
 }
 
 // element is an entry's place in the tuple space.
@@ -169,55 +173,91 @@ func (u *tuples) insert(e *stored) error {
 		return fmt.Errorf("%w: the entry needs %d new masks, and the table's entries have %d different ones of at most %d",
 			target.ErrFull, len(fresh), len(u.masks), ebpf.MaxMasks)
 	}
-	for i, el := range els {
-		if err := u.add(el, e); err != nil {
-			for _, done := range els[:i] {
-				_ = u.drop(done, e) // the first error is the one to tell
-			}
+	for u.els.crowded(len(els)) {
+		if err := u.grow(); err != nil {
 			return err
 		}
 	}
-	if err := u.publish(); err != nil {
-		for _, done := range els {
-			_ = u.drop(done, e)
+	for i, el := range els {
+		if err := u.add(el, e); err != nil {
+			return errors.Join(err, u.undo(els[:i], e))
 		}
-		return err
+	}
+	if err := u.publish(); err != nil {
+		return errors.Join(err, u.undo(els, e))
 	}
 	return nil
+}
+
+// undo takes an entry back that is at some of its places.
+func (u *tuples) undo(els []element, e *stored) error {
+	var errs []error
+	for _, el := range els {
+		errs = append(errs, u.drop(el, e))
+	}
+	return errors.Join(append(errs, u.publish())...)
+}
+
+// grow goes on to the next level of the index.
+func (u *tuples) grow() error {
+	return u.els.grow(func() error {
+		u.stale = true
+		return u.publish()
+	})
 }
 
 // add puts an entry at one of its places; unless its mask is new, packets find it.
 func (u *tuples) add(el element, e *stored) error {
 	m := u.masks[string(el.mask)]
 	if m == nil {
-		m = newMask(u.free(), u.freeSlot(), el.mask)
+		m = newMask(u.free(), el.mask)
 		u.masks[string(el.mask)] = m
 		u.stale = true
 	}
-	list := append(append([]*stored(nil), m.slots[string(el.value)]...), e)
-	sort.SliceStable(list, func(i, j int) bool { return u.better(list[i], list[j]) })
-	key := u.key(m, el.value)
-	if len(list) == 1 {
-		// Before the element is there, since packets ask the filter first.
-		if err := u.note(m, key); err != nil {
-			u.forget(m)
-			return err
-		}
+	if err := u.put(m, el, e); err != nil {
+		u.forget(m)
+		return err
 	}
-	if list[0] == e {
-		if err := full(u.m.Put(key, e.value)); err != nil {
-			if len(list) == 1 {
-				err = errors.Join(err, u.unnote(m, key))
-			}
-			u.forget(m)
-			return err
-		}
-	}
-	m.slots[string(el.value)] = list
 	if m.count(u.rank(e), 1) {
 		u.stale = true
 	}
 	return nil
+}
+
+// put is add for a mask.
+func (u *tuples) put(m *tupleMask, el element, e *stored) error {
+	key := u.key(m, el.value)
+	at := m.slots[string(el.value)]
+	if at == nil {
+		for u.els.tight(key) {
+			if err := u.grow(); err != nil {
+				return err
+			}
+		}
+		slot, err := u.els.insert(key, e.value)
+		if err == nil {
+			m.slots[string(el.value)] = &shared{[]*stored{e}, slot}
+		}
+		return err
+	}
+	list := append(slices.Clone(at.entries), e)
+	sort.SliceStable(list, func(i, j int) bool { return u.better(list[i], list[j]) })
+	if list[0] == e {
+		if err := u.replace(at, key, e); err != nil {
+			return err
+		}
+	}
+	at.entries = list
+	return nil
+}
+
+// replace puts an entry in the place of that in an element.
+func (u *tuples) replace(at *shared, key []byte, e *stored) error {
+	slot, err := u.els.replace(at.slot, key, e.value)
+	if err == nil {
+		at.slot = slot
+	}
+	return err
 }
 
 // forget takes a new mask back that has got no entry.
@@ -233,32 +273,26 @@ func (u *tuples) drop(el element, e *stored) error {
 	if m == nil {
 		return nil
 	}
-	old := m.slots[string(el.value)]
-	var list []*stored
-	for _, s := range old {
-		if s.id != e.id {
-			list = append(list, s)
-		}
-	}
-	key := u.key(m, el.value)
-	switch {
-	case len(list) == len(old):
+	at := m.slots[string(el.value)]
+	if at == nil {
 		return nil
-	case len(list) == 0:
-		if err := u.m.Delete(key); err != nil {
-			return err
-		}
-		if err := u.unnote(m, key); err != nil {
+	}
+	i := slices.IndexFunc(at.entries, func(s *stored) bool { return s.id == e.id })
+	switch {
+	case i < 0:
+		return nil
+	case len(at.entries) == 1:
+		if err := u.els.remove(at.slot); err != nil {
 			return err
 		}
 		delete(m.slots, string(el.value))
 	default:
-		if list[0] != old[0] {
-			if err := u.m.Put(key, list[0].value); err != nil {
+		if i == 0 {
+			if err := u.replace(at, u.key(m, el.value), at.entries[1]); err != nil {
 				return err
 			}
 		}
-		m.slots[string(el.value)] = list
+		at.entries = slices.Delete(slices.Clone(at.entries), i, i+1)
 	}
 	if m.count(u.rank(e), -1) {
 		u.stale = true
@@ -277,18 +311,14 @@ func (u *tuples) modify(old, e *stored) error {
 	}
 	for _, el := range els {
 		m := u.masks[string(el.mask)]
-		list := m.slots[string(el.value)]
-		for i, s := range list {
-			if s.id != old.id {
-				continue
+		at := m.slots[string(el.value)]
+		i := slices.IndexFunc(at.entries, func(s *stored) bool { return s.id == old.id })
+		if i == 0 {
+			if err := u.replace(at, u.key(m, el.value), e); err != nil {
+				return err
 			}
-			if i == 0 {
-				if err := u.m.Put(u.key(m, el.value), e.value); err != nil {
-					return err
-				}
-			}
-			list[i] = e
 		}
+		at.entries[i] = e
 	}
 	return nil
 }
@@ -313,7 +343,8 @@ func (u *tuples) publish() error {
 		return nil
 	}
 	next := 1 - u.t.state.Masks
-	if err := u.list.Put(u32(next), u.encodeMasks()); err != nil {
+	list := u.encodeMasks()
+	if err := u.list.Write(int(next)*len(list), list); err != nil {
 		return err
 	}
 	u.t.state.Masks = next
@@ -329,7 +360,11 @@ func (u *tuples) encodeMasks() []byte {
 	stride := ebpf.MaskStride(u.t.spec.Key.Size)
 	list := make([]byte, ebpf.MaxMasks*stride)
 	for i, m := range u.order() {
-		copy(list[i*stride:], slices.Concat(u32(uint32(m.best)+1), u32(uint32(m.slot*u.t.spec.FilterWords())), u.key(m, m.bytes)))
+		at := list[i*stride:]
+		copy(at, u32(uint32(m.best)+1))
+		copy(at[4:], u32(1<<u.els.level))
+		copy(at[8:], u32(uint32(ebpf.IndexShift(u.els.level))))
+		copy(at[ebpf.MaskKey:], u.key(m, m.bytes))
 	}
 	return list
 }
@@ -354,26 +389,68 @@ func (u *tuples) order() []*tupleMask {
 	return list
 }
 
-// adopt notes an entry that is in the maps already.
-func (u *tuples) adopt(e *stored) error {
+// places are the slots of an entry's elements, ebpf.NoSlot where another entry is in the element.
+func (u *tuples) places(e *stored) ([]uint32, error) {
 	els, err := u.elements(e)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, el := range els {
-		m := u.masks[string(el.mask)]
-		if m == nil {
-			return fmt.Errorf("%w: the predecessor's contents lack a mask of their entries", target.ErrInvalid)
+	out := make([]uint32, len(els))
+	for i, el := range els {
+		out[i] = ebpf.NoSlot
+		if at := u.masks[string(el.mask)].slots[string(el.value)]; at.entries[0] == e {
+			out[i] = at.slot
 		}
-		list := append(m.slots[string(el.value)], e)
-		if len(list) == 1 {
-			m.set(u.t.spec.FilterBit(u.key(m, el.value)))
-		}
-		sort.SliceStable(list, func(i, j int) bool { return u.better(list[i], list[j]) })
-		m.slots[string(el.value)] = list
-		m.count(u.rank(e), 1)
 	}
-	return nil
+	return out, nil
+}
+
+// adopt notes entries that are in the maps already, with their places. Unless they are the predecessor's, too, it writes
+// the words of the index.
+func (u *tuples) adopt(entries []*stored, places [][]uint32, old TableContents, index bool) error {
+	wrong := fmt.Errorf("%w: the predecessor's contents do not say where their entries are", target.ErrInvalid)
+	for _, m := range old.Masks {
+		u.masks[string(m.Mask)] = newMask(m.ID, m.Mask)
+		u.next = max(u.next, m.ID+1)
+	}
+	sums := map[uint32]uint64{}
+	for n, e := range entries {
+		els, err := u.elements(e)
+		if err != nil {
+			return err
+		}
+		if len(els) != len(places[n]) {
+			return wrong
+		}
+		for i, el := range els {
+			m := u.masks[string(el.mask)]
+			if m == nil {
+				return wrong
+			}
+			at := m.slots[string(el.value)]
+			if at == nil {
+				at = &shared{slot: ebpf.NoSlot}
+				m.slots[string(el.value)] = at
+			}
+			if slot := places[n][i]; slot != ebpf.NoSlot {
+				at.slot = slot
+				sums[slot] = u.t.spec.Sum(u.key(m, el.value))
+				at.entries = slices.Insert(at.entries, 0, e) // also of entries that are as good
+			} else {
+				at.entries = append(at.entries, e)
+			}
+			sort.SliceStable(at.entries, func(i, j int) bool { return u.better(at.entries[i], at.entries[j]) })
+			m.count(u.rank(e), 1)
+		}
+	}
+	for _, m := range u.masks {
+		for _, at := range m.slots {
+			if at.slot >= old.Fresh {
+				return wrong
+			}
+		}
+	}
+	return u.els.adopt(old.Level, old.Fresh, sums, index)
 }
 
 func bitCount(b []byte) int {

@@ -42,9 +42,8 @@
 // masks of a tuple space are data of the program, in two generations; each brings its number into
 // the key by itself, under ones in the packet's key. They stand by falling priority, and the first few are tried
 // inline, one after another; a function has the loop over the others and copies the entry that it finds, as the verifier
-// lets no global function return a pointer. Before the search looks for an
-// element under a mask it asks that mask's filter (filter.go), a bit for each hash value: few masks have one for a
-// packet.
+// lets no global function return a pointer. Elements lie in an array with an index of our own (tuples.go), whose words tell
+// for most masks that there is no element for the packet.
 //
 // The cells of a small counter are one element of its map (cells.go), which a control looks up once.
 //

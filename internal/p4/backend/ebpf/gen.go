@@ -46,7 +46,7 @@ type gen struct {
 	structs, maps, funcs text
 	tableStates          text
 	stateOffsets         []string // checks where each table's state lies
-	filterWords          int      // of all filters
+	indexWords           int      // of all tuple spaces
 
 	use         usage
 	stacks      []string // C paths of all stacks
@@ -102,7 +102,7 @@ func Generate(p *ir.Program, fs *diag.FileSet) (*Spec, diag.List) {
 func generateText(p *ir.Program, fs *diag.FileSet, split bool) (*Spec, diag.List) {
 	g := &gen{
 		p: p, fs: fs, split: split,
-		spec:  &Spec{Name: p.Name, Targets: map[Target]string{TC: "", XDP: ""}, InMap: map[Target]bool{}, MapKeys: map[string]string{}},
+		spec:  &Spec{Name: p.Name, Targets: map[Target]string{TC: "", XDP: ""}, InMap: map[Target]bool{}, MapKeys: map[string]string{}, Room: map[string]int{}},
 		types: newScope(), globals: newScope(),
 		fields: map[*ir.Field]string{}, vars: map[*ir.Var]string{},
 		tables: map[*ir.Table]*tableInfo{}, actions: map[*ir.Action]string{},
@@ -116,7 +116,7 @@ func generateText(p *ir.Program, fs *diag.FileSet, split bool) (*Spec, diag.List
 	if split {
 		g.maps.fs = fs // where the kernel refuses a map, this says what it is for
 	}
-	for _, n := range strings.Fields("catena tables filters parse ingress egress compute_checksum verify_checksum deparse finish transmit replicate run_jobs one_copy next_job pick_job pick work job jobs queue copy_state the_queue open_queue add_job put_back send_cut kept session replicas forget_metadata clone_egress clone_ingress patch prepare pass passes one_pass again fold state event counter meter scratch copies events ports_in ports_out multicast clones license to_ring turn turns line search the_line turns_wait alone open_line cut_end look_at_turn take_turn leave_turn save_front next_turn come_again loop") {
+	for _, n := range strings.Fields("catena tables tuples parse ingress egress compute_checksum verify_checksum deparse finish transmit replicate run_jobs one_copy next_job pick_job pick work job jobs queue copy_state the_queue open_queue add_job put_back send_cut kept session replicas forget_metadata clone_egress clone_ingress patch prepare pass passes one_pass again fold state event counter meter scratch copies events ports_in ports_out multicast clones license to_ring turn turns line search the_line turns_wait alone open_line cut_end look_at_turn take_turn leave_turn save_front next_turn come_again loop") {
 		g.globals.fresh(n)
 		g.types.fresh(n)
 	}
@@ -269,7 +269,7 @@ func (g *gen) declareAll() {
 	for _, v := range g.p.Parser.ValueSets {
 		g.declareValueSet(v)
 	}
-	g.declareFilters()
+	g.declareIndex()
 	g.share()
 	g.writeSharedCounters()
 	g.declareCopies()
@@ -351,7 +351,7 @@ func (g *gen) assemble() string {
 	}
 	fmt.Fprintf(&b, "#define COUNTER_GROUP %d\n", CounterGroup)
 	b.WriteString(prelude)
-	fmt.Fprintf(&b, "\n#define MAX_DEPTH %d /* bytes of headers */\n#define MAX_MASKS %d\n#define FIRST_MASKS %d\n#define MAX_REPLICAS %d\n#define KEEP_FRONT %d\n\n", maxDepth, MaxMasks, firstMasks, MaxReplicas, btoi(g.repeats()))
+	fmt.Fprintf(&b, "\n#define MAX_DEPTH %d /* bytes of headers */\n#define MAX_MASKS %d\n#define FIRST_MASKS %d\n#define MAX_CHAIN %d\n#define NO_SLOT %du\n#define MAX_REPLICAS %d\n#define KEEP_FRONT %d\n\n", maxDepth, MaxMasks, firstMasks, MaxChain, uint32(NoSlot), MaxReplicas, btoi(g.repeats()))
 	g.need["scratch"] = g.need["scratch"] || g.need["payload"]
 	for _, part := range []struct{ need, text string }{
 		{"meter", preludeMeter}, {"flow", preludeFlow}, {"crc16", crc16Text()}, {"crc32", crc32Text()},

@@ -8,8 +8,8 @@ import (
 // reserved are C's own names and those that the text uses beside P4's.
 const reserved = ` auto break case char const continue default do double else enum extern float for goto if
 inline int long register restrict return short signed sizeof static struct switch typedef union unsigned
-void volatile while asm typeof u8 u16 u32 u64 s64 ctx_t ctx s at round error NULL errno nothing fold tables filters
-be16 be24 be32 be40 be48 be56 be64 packet_load packet_store HOOK DROP_PORT NOWHERE MAX_DEPTH MAX_MASKS LOW_BYTE FIRST_MASKS
+void volatile while asm typeof u8 u16 u32 u64 s64 ctx_t ctx s at round error NULL errno nothing fold tables tuples
+be16 be24 be32 be40 be48 be56 be64 packet_load packet_store HOOK DROP_PORT NOWHERE MAX_DEPTH MAX_MASKS LOW_BYTE FIRST_MASKS MAX_CHAIN NO_SLOT HELD SHIFT_RIGHT ROOM
 MAX_REPLICAS METER_SCALE SCRATCH_CHUNK RING_SMALL RING_LARGE TEST_BUILD TARGET_TC TARGET_XDP STATE_IN_MAP `
 
 // isReserved tells whether a name is taken: also t1, c1 and e1, the temporary

@@ -284,6 +284,20 @@ static __always_inline void *first_element(void *map)
 		_b & 0xff;                    \
 	})
 
+/* Has a value computed once, and not again wherever it is used. */
+#define HELD(x) asm("" : "+r"(x))
+
+/* A shift by the last six bits of n, as the machine does it. */
+#define SHIFT_RIGHT(x, n) asm("%0 >>= %1" : "+r"(x) : "r"(n))
+
+/* A place in data that is longer than the text says: see Spec.Room. Found when needed, as it is not where time counts. */
+#define ROOM(data, i)                          \
+	({                                     \
+		typeof(&(data)[0]) p = (data); \
+		asm volatile("" : "+r"(p));    \
+		p + (i);                       \
+	})
+
 /* An index is one of an array; tells the verifier so, too. */
 #define IN_ARRAY(i, size)            \
 	({                           \

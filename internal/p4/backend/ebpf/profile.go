@@ -45,7 +45,7 @@ func (g *gen) profileOf(t *ir.Table) *profileInfo {
 			}
 		}
 	}
-	p.spec.ValueSize = g.layoutParams(p.spec.Actions, p.actions, 4)
+	p.spec.ValueSize, _ = g.layoutParams(p.spec.Actions, p.actions, 4)
 	g.profiles[t.Impl] = p
 	g.spec.Profiles = append(g.spec.Profiles, p.spec)
 

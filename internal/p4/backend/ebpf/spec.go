@@ -38,6 +38,9 @@ type Spec struct {
 	// MapKeys has, for every map, a text that changes whenever the meaning of the
 	// map's contents changes. Two programs may share a map if the texts are equal.
 	MapKeys map[string]string
+	// Room has, for data of the program of which the text has just the beginning, how many bytes there are to be. They
+	// are zero at first.
+	Room map[string]int
 	// StateSize is how long the element of the map with the tables' states is.
 	StateSize int
 }
@@ -74,10 +77,9 @@ const (
 	MapClones    = "clones"
 	// MapTables holds the states of all tables: see Table. It is one map, since a program can use no more than 64.
 	MapTables = ".data.tables"
-	// MapFilters is an array of words (u64): see Table. Or, if that is not too large, MapFiltersData is: one element that
-	// the program addresses directly, and the control plane writes in its own memory.
-	MapFilters     = "filters"
-	MapFiltersData = ".data.filters"
+	// MapIndex is data of the program: the words (u64) of the indices of tuple spaces, and behind them as many slots
+	// (u32): see Table.
+	MapIndex = ".data.tuples"
 )
 
 // NumPorts is the number of port numbers: 0 to 511, of which 511 means drop.
@@ -184,16 +186,16 @@ const (
 
 // Table describes how entries of a table become map elements.
 //
-// Of KindTuples, Map's key is Key, with the number of the mask in MaskNumber. Map Masks
-// is data of the program with the two generations. Each is MaxMasks times a mask in the
-// layout of Key, its number in MaskNumber, preceded by the best priority that any entry
-// with the mask has, plus one, and where its filter is, both u32; MaskStride bytes in all. They stand
-// in the order of falling priority, and zeros behind the last. Packets have all ones in
-// MaskNumber, so that a mask brings its number into the key by itself.
+// Of KindTuples, Map is data of the program: Slots elements, ElementSize bytes each: Key, with the number of the mask in
+// MaskNumber, at NextAt the slot (u32) of the next element of the chain, and at ValueAt the value. Map Masks is data of
+// the program with the two generations. Each is MaxMasks times a mask in the layout of Key, its number in MaskNumber,
+// preceded by the best priority that any entry with the mask has, plus one, where the level in force begins in the index,
+// both u32, and its IndexShift (u64); MaskStride bytes in all. They stand in the order of falling priority, and zeros behind the last. Packets have all
+// ones in MaskNumber, so that a mask brings its number into the key by itself.
 //
-// A filter is FilterWords words of map Filters, with a bit for each element under the
-// mask, that of FilterBit. Those of the table begin at word FilterAt, from which the place
-// in the mask counts.
+// An element is in the chain of a word of the table's index: of the level in force that which IndexWord says, and a level of
+// 2^b words begins at 2^b; the last has 2^IndexBits. Words count from IndexAt on, the slots that chains begin with lie from
+// byte FirstAt of the map on. A word is the filters of all elements of its chain, so that with a word of 0 it is empty.
 //
 // Map State, if the table has one, is that of all tables and has one element. At StateAt
 // there is a TableState and, unless the default action is constant, two values, of which
@@ -204,21 +206,21 @@ type Table struct {
 	Kind  TableKind
 	Map   string // entries
 	Masks string // KindTuples
-	// Filters is MapFilters or MapFiltersData: KindTuples.
-	Filters string
-	State   string // map with the TableState, or ""
+	Index string // MapIndex: KindTuples
+	State string // map with the TableState, or ""
 	// StateAt is where in the map's element.
 	StateAt int
 	Keys    []Key
 	Key     Layout
 	// MaskNumber is where Key has a mask's number: KindTuples.
 	MaskNumber Slot
-	// FilterBits is the logarithm of the bits of a mask's filter: KindTuples.
-	FilterBits, FilterAt int
-	Value                Layout // slots "action", "priority", "index", "member", "group" as needed
-	ValueSize            int    // Value and the parameters of the largest action
-	Actions              []*Action
-	Size                 int
+	// Where elements and their index are: KindTuples.
+	Slots, ElementSize, NextAt, ValueAt int
+	IndexAt, IndexBits, FirstAt         int
+	Value                               Layout // slots "action", "priority", "index", "member", "group" as needed
+	ValueSize                           int    // Value and the parameters of the largest action
+	Actions                             []*Action
+	Size                                int
 
 	DefaultAction Call
 	ConstDefault  bool
@@ -251,7 +253,10 @@ func (t *Table) stateBytes() int {
 const MaxMasks = 64
 
 // MaskStride is how far apart the masks in a Masks map are, for keys of size bytes.
-func MaskStride(size int) int { return align(8+size, 8) }
+func MaskStride(size int) int { return align(MaskKey+size, 8) }
+
+// MaskKey is where in a mask its key is.
+const MaskKey = 16
 
 // Key is a key as the control plane sees it.
 type Key struct {

@@ -51,7 +51,7 @@ func (g *gen) describeTable(t *ir.Table, c string) *tableInfo {
 	if s.Kind == KindTuples {
 		s.placeMaskNumber()
 	}
-	g.describeValue(ti)
+	valueAlign := g.describeValue(ti)
 	s.DefaultAction = g.callSpec(ti, t.Default)
 	for _, e := range t.Entries {
 		s.Entries = append(s.Entries, g.entrySpec(ti, e))
@@ -60,8 +60,8 @@ func (g *gen) describeTable(t *ir.Table, c string) *tableInfo {
 	case KindHash, KindLPM:
 		s.Map = c
 	case KindTuples:
-		s.Map, s.Masks = c, ".data."+c+"_masks"
-		g.placeFilter(s)
+		s.Map, s.Masks = ".data."+c, ".data."+c+"_masks"
+		g.placeElements(s, valueAlign)
 	}
 	ti.stateful = !s.ConstDefault || s.Kind == KindTuples
 	if ti.stateful {
@@ -136,8 +136,8 @@ func (s *Table) placeMaskNumber() {
 	s.Key.Size += 4
 }
 
-// describeValue lays out the value: some words, then the parameters of the action.
-func (g *gen) describeValue(ti *tableInfo) {
+// describeValue lays out the value: some words, then the parameters of the action. It returns the value's alignment.
+func (g *gen) describeValue(ti *tableInfo) int {
 	s := ti.spec
 	at := 0
 	word := func(name string) {
@@ -164,7 +164,9 @@ func (g *gen) describeValue(ti *tableInfo) {
 		s.Actions = append(s.Actions, &Action{Name: def.FullName, DefaultOnly: true})
 		ti.actions = append(ti.actions, def)
 	}
-	s.ValueSize = g.layoutParams(s.Actions, ti.actions, at)
+	size, al := g.layoutParams(s.Actions, ti.actions, at)
+	s.ValueSize = size
+	return al
 }
 
 // index is the number of an action in the table, or -1.
@@ -178,9 +180,9 @@ func (ti *tableInfo) index(a *ir.Action) int {
 }
 
 // layoutParams lays the parameters of each action out behind the first words of a
-// value, and returns the value's size.
-func (g *gen) layoutParams(specs []*Action, actions []*ir.Action, at int) int {
-	al := 4
+// value, and returns the value's size and alignment.
+func (g *gen) layoutParams(specs []*Action, actions []*ir.Action, at int) (size, al int) {
+	al = 4
 	raw := make([][]Slot, len(actions))
 	for i, a := range actions {
 		for _, p := range a.Params {
@@ -194,7 +196,7 @@ func (g *gen) layoutParams(specs []*Action, actions []*ir.Action, at int) int {
 		}
 	}
 	base := align(at, al)
-	size := base
+	size = base
 	for i := range actions {
 		packed, _ := pack(raw[i], base)
 		size = max(size, packed.Size)
@@ -209,7 +211,7 @@ func (g *gen) layoutParams(specs []*Action, actions []*ir.Action, at int) int {
 		}
 		specs[i].Params = l
 	}
-	return align(size, al)
+	return align(size, al), al
 }
 
 func (g *gen) callSpec(ti *tableInfo, c *ir.ActionCall) Call {
@@ -301,18 +303,7 @@ func (g *gen) declareTable(ti *tableInfo) {
 	case KindLPM:
 		g.declareMap(ti.c, "LPM_TRIE", s.Size, "struct "+ti.c+"_key", "struct "+ti.c+"_value", "BPF_F_NO_PREALLOC")
 	case KindTuples:
-		t.f("struct %s_mask {", ti.c)
-		t.f("u32 best; /* priority, plus one; 0 ends the list */")
-		t.f("u32 filter; /* where its filter begins, from the table's first */")
-		t.f("struct %s_key key;", ti.c)
-		t.f("} __attribute__((aligned(8)));")
-		t.f("_Static_assert(sizeof(struct %s_mask) == %d, \"layout\");", ti.c, MaskStride(s.Key.Size))
-		t.f("struct %s_masks {", ti.c)
-		t.f("struct %s_mask m[MAX_MASKS];", ti.c)
-		t.f("};")
-		// An entry with ranges takes several elements.
-		g.declareMap(ti.c, "HASH", s.Size*rangeFactor(s.Keys), "struct "+ti.c+"_key", "struct "+ti.c+"_value", "BPF_F_NO_PREALLOC")
-		t.f("struct %s_masks %s_masks[2] SEC(\"%s\");", ti.c, ti.c, s.Masks)
+		g.declareTuples(ti)
 	}
 	if ti.stateful {
 		g.declareState(ti)
@@ -363,7 +354,7 @@ func rangeFactor(keys []Key) int {
 // mapKey says what the contents of a table's map mean.
 func (g *gen) mapKey(what string, s *Table) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s 3 %s %s %d %v %v %v %v %d %t", what, s.Name, s.Kind, s.Size, s.Keys, s.Key, s.MaskNumber, s.Value, s.ValueSize, s.ConstDefault)
+	fmt.Fprintf(&b, "%s 4 %s %s %d %v %v %v %v %d %t", what, s.Name, s.Kind, s.Size, s.Keys, s.Key, s.MaskNumber, s.Value, s.ValueSize, s.ConstDefault)
 	for _, a := range s.Actions {
 		fmt.Fprintf(&b, " %v", *a)
 	}
