@@ -144,7 +144,7 @@ func (b *bench) report(sc harness.Scenario) *harness.Report {
 		fmt.Sprintf("The chains of paper 003's Table III with %d rules an NF, on the backbone `wire`: SFC1 and SFC2 by XDP, SFC3 by TC, since "+
 			"its L2fwd may flood. Nanoseconds a packet by BPF_PROG_TEST_RUN: no device, and the same packet again and again, so branches "+
 			"are well predicted for both. The part of hand-written is that of packets a second.", workload.Rules),
-		"The hand-written programs (bench/reference) have the same kinds of maps, counters and rules; verdicts and packets are compared " +
+		"The hand-written programs (bench/reference) have the same counters, rules and kinds of maps, but the kernel's hash map for ternary tables; verdicts and packets are compared " +
 			"before anything is measured.",
 	}
 	return r

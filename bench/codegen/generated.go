@@ -33,6 +33,9 @@ func loadGenerated(ctx context.Context, lib *nf.Library, r *build.Result, hook e
 	if err != nil {
 		return nil, err
 	}
+	if way := r.Object.Way(hook); way != dataplane.Ways()[0] {
+		return nil, errors.Join(fmt.Errorf("the kernel took %s only as %q, which is not what is compared", r.Spec.Name, way), p.Close())
+	}
 	// The ports out first: both are the interface that a test run's packets come from.
 	err = errors.Join(p.SetPort(outPort, testInterface, 0), p.SetPort(inPort, testInterface, 0))
 	if err == nil {

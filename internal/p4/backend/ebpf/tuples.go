@@ -217,7 +217,7 @@ func (g *gen) tryMasks(ti *tableInfo, masks, from, to string, take []string) {
 	t := &g.funcs
 	t.f("const u64 *index = tuples;")
 	t.f("HELD(index);")
-	t.f("for (u32 i = %s; i < %s; i++) {", from, to)
+	t.f("for (u32 i = %s; IN_ARRAY(i, %s); i++) {", from, to) // not a second count, which the verifier would not bound
 	g.tryMask(ti, masks)
 	t.f("if (!IN_ARRAY(slot, %d))", ti.spec.Slots)
 	t.f("\tcontinue;")
