@@ -1,6 +1,7 @@
 package orchestration
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -178,12 +179,20 @@ func (c *calls) flavorID(ctx context.Context, name string) (string, error) {
 	return "", fmt.Errorf("the cloud has no flavor %q", name)
 }
 
-// failed tells why a server cannot become ACTIVE any more.
-func failed(s *servers.Server) error {
-	if s.Status == "ERROR" {
-		return fmt.Errorf("server %q went to ERROR: %s", s.Name, s.Fault.Message)
+// failed tells why a server cannot become ACTIVE any more. Nova writes that down a moment after the status.
+func (c *calls) failed(ctx context.Context, s *servers.Server) error {
+	if s.Status != "ERROR" {
+		return nil
 	}
-	return nil
+	for attempt := 0; s.Fault.Message == "" && attempt < 10; attempt++ {
+		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+			break
+		}
+		if v, err := servers.Get(ctx, c.compute, s.ID).Extract(); err == nil {
+			s = v
+		}
+	}
+	return fmt.Errorf("server %q went to ERROR: %s", s.Name, cmp.Or(s.Fault.Message, "Nova does not say why"))
 }
 
 // instance is a server or function to be made.

@@ -189,7 +189,7 @@ func (o *overlapped) look(ctx context.Context) {
 		o.mu.Lock()
 		for _, s := range list {
 			if done := o.waiting[s.ID]; done != nil && s.Status != "BUILD" {
-				done <- failed(&s)
+				done <- o.calls.failed(ctx, &s)
 				delete(o.waiting, s.ID)
 			}
 		}

@@ -99,7 +99,7 @@ func (s *sequence) active(ctx context.Context, c *calls, id string) error {
 	for {
 		v, err := servers.Get(ctx, c.compute, id).Extract()
 		if err == nil {
-			err = failed(v)
+			err = c.failed(ctx, v)
 		}
 		if err != nil || v.Status == "ACTIVE" {
 			return err

@@ -51,7 +51,10 @@ prints what happened. It ends, the platform stays; ` + "`catena down`" + ` remov
 		Args: cobra.NoArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := errors.Join(p.Check(), p.Own()); err != nil {
+		if err := p.Check(); err != nil {
+			return refuse("%w", err)
+		}
+		if err := p.Own(); err != nil {
 			return refuse("%w", err)
 		}
 		m := &catenav1.Manifest{Filename: "examples/shop.yaml", Yaml: example}
