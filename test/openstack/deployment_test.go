@@ -156,7 +156,7 @@ func TestQuota(t *testing.T) {
 	for _, c := range []struct {
 		quota string
 		limit int
-	}{{"instances", 2}, {"ports", 3}, {"networks", 0}} {
+	}{{"instances", 2}, {"ports", 2}, {"networks", 0}} {
 		t.Run(c.quota, func(t *testing.T) {
 			d, p := d.With(t), p.with(t)
 			d.SetQuota(c.quota, c.limit)

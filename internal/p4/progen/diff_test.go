@@ -64,7 +64,9 @@ func TestDifferential(t *testing.T) {
 // FuzzDifferential compares all ways of running the programs that a fuzzer's bytes stand
 // for, the kernel's among them where there is the right to load programs:
 //
-//	go test -fuzz FuzzDifferential ./internal/p4/progen
+//	go test -fuzz FuzzDifferential -parallel 1 -fuzzminimizetime 1x ./internal/p4/progen
+//
+// A program takes clang a second or several; of inputs that take ten, the fuzzer thinks that they hang.
 func FuzzDifferential(f *testing.F) {
 	f.Add([]byte("one program and its packets"))
 	f.Add([]byte("another")) // needs more stack than one function has
