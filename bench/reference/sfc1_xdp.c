@@ -1,8 +1,8 @@
 //go:build ignore
 
 /* SFC1 of paper 003 (IDS, Firewall, NAT, L3fwd) by hand, for XDP, on a wire between two ports. It does what the
- * composed program does, with the same kinds of maps: tables that rules can be added to while packets flow,
- * rules by scope, a counter for each rule of the IDS and the firewall and for each NF, alerts.
+ * composed program does: tables that rules can be added to while packets flow, rules by scope, a counter for each
+ * rule of the IDS and the firewall and for each NF, alerts. Ternary rules are in the kernel's hash map.
  *
  * What a compiler has to find out is used here as known: keys are packed for this chain, the chain is
  * straight-line code, the counters of its NFs share an element, and all changes of an address end in one update

@@ -38,16 +38,8 @@ func TestCloneScript(t *testing.T) {
 // the packet without its end for a moment.
 func TestClonesOverLinks(t *testing.T) {
 	w := newWireBed(t, ebpf.TC)
-	spec, diags := ebpf.Generate(program(t, "clone"), nil)
-	if diags.HasErrors() {
-		t.Fatal(diags.Err(nil))
-	}
 	s := w.open()
-	o, err := Build(t.Context(), spec, BuildOptions{CacheDir: w.cache, Targets: s.Hooks()})
-	must(t, err)
-	p, err := Load(t.Context(), o, LoadOptions{})
-	must(t, err)
-	must(t, s.Run(p))
+	p := w.runs(s, program(t, "clone"))
 	must(t, s.AttachPort(t.Context(), PortSpec{Number: 8, Link: w.links[0]}))
 	must(t, s.AttachPort(t.Context(), PortSpec{Number: 9, Link: w.links[1]}))
 	to9 := func(n int) []target.Replica { return make([]target.Replica, n) }
@@ -102,16 +94,8 @@ func TestCopiesAgainOverLinks(t *testing.T) {
 	prog := program(t, "copiesagain")
 	reference, err := interp.New(prog, interp.Options{})
 	must(t, err)
-	spec, diags := ebpf.Generate(prog, nil)
-	if diags.HasErrors() {
-		t.Fatal(diags.Err(nil))
-	}
 	s := w.open()
-	o, err := Build(t.Context(), spec, BuildOptions{CacheDir: w.cache, Targets: s.Hooks()})
-	must(t, err)
-	p, err := Load(t.Context(), o, LoadOptions{})
-	must(t, err)
-	must(t, s.Run(p))
+	p := w.runs(s, prog)
 	must(t, s.AttachPort(t.Context(), PortSpec{Number: 8, Link: w.links[0]}))
 	must(t, s.AttachPort(t.Context(), PortSpec{Number: 9, Link: w.links[1]}))
 	for _, d := range []interface {

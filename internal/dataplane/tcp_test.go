@@ -43,21 +43,7 @@ func TestTCPThroughNAT(t *testing.T) {
 		t.Run(string(hook), func(t *testing.T) {
 			w := newWireBed(t, hook)
 			s := w.open()
-			spec, diags := ebpf.Generate(library(t, "nat/nat.p4"), nil)
-			if diags.HasErrors() {
-				t.Fatal(diags.Err(nil))
-			}
-			o, err := Build(t.Context(), spec, BuildOptions{CacheDir: w.cache, Targets: s.Hooks()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := Load(t.Context(), o, LoadOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Run(p); err != nil {
-				t.Fatal(err)
-			}
+			p := w.runs(s, library(t, "nat/nat.p4"))
 			outside := netip.MustParseAddr("10.77.0.9")
 			for _, e := range []target.Entry{
 				{Table: "NatIngress.source", Match: []target.Match{{Value: wireAddr[0].Addr().AsSlice()}},

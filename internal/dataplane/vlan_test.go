@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
 )
 
 // TestTags sends tagged frames over real interfaces. On TC the kernel has taken the
@@ -15,16 +13,8 @@ import (
 // same.
 func TestTags(t *testing.T) {
 	testModes(t, func(t *testing.T, w *wireBed) {
-		spec, diags := ebpf.Generate(program(t, "vlan"), nil)
-		if diags.HasErrors() {
-			t.Fatal(diags.Err(nil))
-		}
 		s := w.open()
-		o, err := Build(t.Context(), spec, BuildOptions{CacheDir: w.cache, Targets: s.Hooks()})
-		must(t, err)
-		p, err := Load(t.Context(), o, LoadOptions{})
-		must(t, err)
-		must(t, s.Run(p))
+		w.runs(s, program(t, "vlan"))
 		w.addPorts(s)
 		from, to := w.raw(w.a)
 		rx, _ := w.raw(w.b)

@@ -126,19 +126,24 @@ func TestRefusals(t *testing.T) {
 			f := fakeCloud(t, fake.Config{})
 			c := open(t, f, func(cfg *Config) { cfg.Outage = 300 * time.Millisecond })
 			tt.spoil(f)
-			err := s.build(t.Context(), c)
-			if err == nil {
-				t.Fatal("it was built")
-			}
-			for _, part := range tt.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("error does not say %q:\n%v", part, err)
-				}
-			}
+			says(t, s.build(t.Context(), c), tt.want)
 			f.Heal()
 			demolish(t, c)
 			empty(t, f)
 		})
+	}
+}
+
+// says fails unless an error has all parts.
+func says(t *testing.T, err error, parts []string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("it was built")
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error does not say %q:\n%v", part, err)
+		}
 	}
 }
 

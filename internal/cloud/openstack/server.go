@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/catena-nfv/catena/internal/cloud/openstack/watch"
 	"github.com/catena-nfv/catena/internal/service"
@@ -273,22 +272,19 @@ func (c *Cloud) waitActive(ctx context.Context, id string) (built bool, err erro
 	return built, err
 }
 
-// fault is why a server is in ERROR. Nova writes that down after the status.
+// fault is why a server is in ERROR.
 func (c *Cloud) fault(ctx context.Context, id string) error {
-	for pause := 50 * time.Millisecond; ctx.Err() == nil && pause < 3*time.Second; pause *= 2 {
+	why := watch.Fault(ctx, func(ctx context.Context) (string, error) {
 		var answer struct {
 			Server struct{ Fault struct{ Message string } }
 		}
 		err := c.session.compute.get(ctx, "servers/"+id, &answer)
-		if m := answer.Server.Fault.Message; err == nil && m != "" {
-			return &faultError{m}
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
+		return answer.Server.Fault.Message, err
+	})
+	if why == "" {
+		return fmt.Errorf("it is in ERROR, and Nova does not say why; see the log of nova-compute for %s", id)
 	}
-	return fmt.Errorf("it is in ERROR, and Nova does not say why; see the log of nova-compute for %s", id)
+	return &faultError{why}
 }
 
 // waitGone waits until a server is deleted; errStays when Nova gave that up.

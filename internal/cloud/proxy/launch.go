@@ -128,7 +128,13 @@ func (s *compute) follow(ctx context.Context, names map[string]string, ids []str
 			return false, err
 		}
 		if v.Status == "ERROR" && v.Fault.Message == "" {
-			v.Fault.Message = reason(ctx, c, v.ID)
+			v.Fault.Message = watch.Fault(ctx, func(ctx context.Context) (string, error) {
+				now, err := servers.Get(ctx, c, v.ID).Extract()
+				if err != nil {
+					return "", err
+				}
+				return now.Fault.Message, nil
+			})
 		}
 		if err := watch.Failed(v); err != nil {
 			code := codes.Aborted
@@ -143,22 +149,6 @@ func (s *compute) follow(ctx context.Context, names map[string]string, ids []str
 		return len(left) > 0, nil
 	})
 	return refused("servers", "", err)
-}
-
-// reason is why a server is in ERROR, which Nova writes down a moment after the status; "": it does not say.
-func reason(ctx context.Context, c *gophercloud.ServiceClient, id string) string {
-	for range 10 {
-		v, err := servers.Get(ctx, c, id).Extract()
-		if err == nil && v.Fault.Message != "" {
-			return v.Fault.Message
-		}
-		select {
-		case <-time.After(200 * time.Millisecond):
-		case <-ctx.Done():
-			return ""
-		}
-	}
-	return ""
 }
 
 func (s *compute) WatchServers(m *cloudv1.WatchServersRequest, stream grpc.ServerStreamingServer[cloudv1.ServerStatus]) error {
