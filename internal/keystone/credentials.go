@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -181,14 +182,10 @@ func (c Cloud) Login(ctx context.Context, transport http.RoundTripper) (*gopherc
 	auth := c.Auth
 	auth.AllowReauth = auth.TokenID == ""
 	if err := openstack.Authenticate(ctx, p, auth); err != nil {
-		if gophercloud.ResponseCodeIs(err, http.StatusUnauthorized) {
-			return nil, fmt.Errorf("identity service %s refuses the credentials of %s; check name, password and domains, and that it has a role in the project (openstack token issue)", c.Auth.IdentityEndpoint, c.who())
-		}
-		var unreachable net.Error
-		if errors.As(err, &unreachable) {
-			return nil, fmt.Errorf("identity service %s does not answer: %w; check the URL (auth_url, OS_AUTH_URL), and that the cloud is up", c.Auth.IdentityEndpoint, err)
-		}
-		return nil, fmt.Errorf("identity service %s: %w", c.Auth.IdentityEndpoint, err)
+		return nil, c.explain(err)
+	}
+	if project, err := projectOf(p.GetAuthResult()); err == nil && project == nil {
+		return nil, fmt.Errorf("identity service %s knows %s, but not for which project; name one (project_name, OS_PROJECT_NAME)", c.Auth.IdentityEndpoint, c.who())
 	}
 	catalog, err := catalogOf(p.GetAuthResult())
 	if err != nil {
@@ -196,6 +193,40 @@ func (c Cloud) Login(ctx context.Context, transport http.RoundTripper) (*gopherc
 	}
 	p.EndpointLocator = locator(catalog)
 	return p, nil
+}
+
+// explain says of a login in vain what is to be looked at.
+func (c Cloud) explain(err error) error {
+	at := "identity service " + c.Auth.IdentityEndpoint
+	var unreachable net.Error
+	switch byToken := c.Auth.TokenID != ""; {
+	case gophercloud.ResponseCodeIs(err, http.StatusUnauthorized) && byToken:
+		return fmt.Errorf("%s refuses %s%s: it has expired or was revoked, or the project is not its user's; get another (openstack token issue)", at, c.who(), c.whose())
+	case gophercloud.ResponseCodeIs(err, http.StatusUnauthorized):
+		return fmt.Errorf("%s refuses the credentials of %s%s; check name, password and domains, and that it has a role in the project (openstack token issue)", at, c.who(), c.whose())
+	case gophercloud.ResponseCodeIs(err, http.StatusNotFound) && strings.Contains(err.Error(), "Application Credential"):
+		return fmt.Errorf("%s has no %s; see which there are (openstack application credential list)", at, c.who())
+	case gophercloud.ResponseCodeIs(err, http.StatusNotFound):
+		return fmt.Errorf("at %s there is no Keystone of version 3 (404); check the URL (auth_url, OS_AUTH_URL)", c.Auth.IdentityEndpoint)
+	case errors.As(err, &unreachable):
+		var request *url.Error // whose URL has been said
+		if errors.As(err, &request) {
+			err = request.Err
+		}
+		return fmt.Errorf("%s does not answer: %w; check the URL (auth_url, OS_AUTH_URL), and that the cloud is up", at, err)
+	}
+	return fmt.Errorf("%s: %w", at, err)
+}
+
+// whose names the project for messages.
+func (c Cloud) whose() string {
+	if s := c.Auth.Scope; s != nil && cmp.Or(s.ProjectName, s.ProjectID) != "" {
+		return " for project " + cmp.Or(s.ProjectName, s.ProjectID)
+	}
+	if name := cmp.Or(c.Auth.TenantName, c.Auth.TenantID); name != "" {
+		return " for project " + name
+	}
+	return ""
 }
 
 // who names the user for messages.
@@ -208,6 +239,17 @@ func (c Cloud) who() string {
 	default:
 		return "user " + cmp.Or(a.Username, a.UserID)
 	}
+}
+
+// projectOf is the project of a login, nil when it is for none.
+func projectOf(result gophercloud.AuthResult) (*tokens.Project, error) {
+	r, ok := result.(interface {
+		ExtractProject() (*tokens.Project, error)
+	})
+	if !ok {
+		return nil, fmt.Errorf("%T has none", result)
+	}
+	return r.ExtractProject()
 }
 
 func catalogOf(result gophercloud.AuthResult) (*tokens.ServiceCatalog, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -261,6 +262,47 @@ func TestLogin(t *testing.T) {
 			t.Setenv(change[0], "")
 		}
 	})
+}
+
+// TestLoginSays: a login in vain names who, for which project, where, and what to look at.
+func TestLoginSays(t *testing.T) {
+	k, url := fake(t)
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	revoked := k.Issue("alice", "shop")
+	k.Revoke(revoked)
+	for name, tt := range map[string]struct {
+		env  map[string]string
+		want []string
+	}{
+		"another project": {map[string]string{"OS_USERNAME": "alice", "OS_PASSWORD": "alice-secret", "OS_PROJECT_NAME": "nope"},
+			[]string{url, "user alice for project nope", "has a role in the project"}},
+		"a revoked token": {map[string]string{"OS_TOKEN": revoked}, []string{"refuses the token", "was revoked", "openstack token issue"}},
+		"a token for no project": {map[string]string{"OS_TOKEN": k.Issue("alice", "")},
+			[]string{"knows the token, but not for which project", "OS_PROJECT_NAME"}},
+		"an application credential that there is none of": {map[string]string{"OS_APPLICATION_CREDENTIAL_ID": "gone", "OS_APPLICATION_CREDENTIAL_SECRET": "x"},
+			[]string{"has no application credential gone", "openstack application credential list"}},
+		"no Keystone": {map[string]string{"OS_AUTH_URL": other.URL, "OS_USERNAME": "alice", "OS_PASSWORD": "alice-secret", "OS_PROJECT_NAME": "shop"},
+			[]string{other.URL, "no Keystone of version 3", "check the URL"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			noCloud(t)
+			t.Setenv("OS_AUTH_URL", url)
+			for v, value := range tt.env {
+				t.Setenv(v, value)
+			}
+			c, err := keystone.Credentials("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.Login(t.Context(), nil)
+			for _, part := range tt.want {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("the error does not say %q: %v", part, err)
+				}
+			}
+		})
+	}
 }
 
 // A client whose token has ended gets another one.

@@ -244,7 +244,11 @@ func (k *Keystone) authenticate(w http.ResponseWriter, r *http.Request) {
 		}
 	case "application_credential":
 		c, ok := k.creds[id.Credential.ID]
-		if ok && c.secret == id.Credential.Secret && req.Auth.Scope == nil {
+		if !ok {
+			fail(w, http.StatusNotFound, "Could not find Application Credential: "+id.Credential.ID+".")
+			return
+		}
+		if c.secret == id.Credential.Secret && req.Auth.Scope == nil {
 			k.grant(w, c.user, c.project)
 			return
 		}
