@@ -247,10 +247,25 @@ func TestEdgeDrift(t *testing.T) {
 	}
 	made := observeEdge(t, c)
 	group, port, ip := made[key{service.KindSecurityGroup, "web"}], made[key{service.KindPort, "web.net0"}], made[key{service.KindFloatingIP, "web.net0"}]
+	api := c.session.network
+	lead := func(external string) error {
+		info := map[string]any{}
+		if external != "" {
+			id, err := c.catalog.external(t.Context(), external)
+			if err != nil {
+				return err
+			}
+			info = gatewayInfo(id)
+		}
+		// Neutron lets nobody do it while a floating IP needs the way.
+		if err := c.lead(t.Context(), ip.ID, ""); err != nil {
+			return err
+		}
+		return api.put(t.Context(), "routers/"+made[key{service.KindRouter, "r"}].ID, body("router", map[string]any{"external_gateway_info": info}), nil)
+	}
 	if !ip.Address.IsValid() {
 		t.Errorf("the floating IP has no address: %+v", ip)
 	}
-	api := c.session.network
 	for _, tt := range []struct {
 		name   string
 		kind   service.Kind
@@ -279,6 +294,8 @@ func TestEdgeDrift(t *testing.T) {
 			return api.put(t.Context(), "ports/"+port.ID, body("port", map[string]any{"allowed_address_pairs": []addressPair{{"10.7.0.0/24"}}}), nil)
 		}},
 		{"no port", service.KindFloatingIP, "web.net0", func() error { return c.lead(t.Context(), ip.ID, "") }},
+		{"no gateway", service.KindRouter, "r", func() error { return lead("") }},
+		{"another gateway", service.KindRouter, "r", func() error { return lead("other") }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := tt.spoil(); err != nil {
@@ -286,7 +303,7 @@ func TestEdgeDrift(t *testing.T) {
 			}
 			for k, o := range observeEdge(t, c) {
 				want := service.StatusActive
-				if k == (key{tt.kind, tt.object}) {
+				if k == (key{tt.kind, tt.object}) || tt.kind == service.KindRouter && k.kind == service.KindFloatingIP {
 					want = service.StatusChanged
 				}
 				if o.Status != want || want == service.StatusChanged && o.Message == "" {

@@ -37,6 +37,7 @@ type (
 		Gateway *struct {
 			Network string `json:"network_id"`
 		} `json:"external_gateway_info"`
+		Tags []string `json:"tags"` // what it was made for, see gatewayTag
 	}
 	port struct {
 		ID          string    `json:"id"`

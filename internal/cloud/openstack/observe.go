@@ -43,11 +43,8 @@ func (c *Cloud) observation(o service.Owner, inv *inventory) service.Observation
 		add(service.KindNetwork, n.Name, n.ID, status, "")
 	}
 	for _, r := range inv.routers {
-		status := service.StatusBuilding
-		if slices.ContainsFunc(inv.ports, func(p port) bool { return p.DeviceID == r.ID }) {
-			status = service.StatusActive
-		}
-		add(service.KindRouter, r.Name, r.ID, status, "")
+		status, message := r.state(inv.ports)
+		add(service.KindRouter, r.Name, r.ID, status, message)
 	}
 	names := groupNames(inv.groups)
 	for _, g := range inv.groups {

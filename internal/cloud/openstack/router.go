@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -39,7 +40,10 @@ func (c *Cloud) createRouter(ctx context.Context, o service.Owner, r service.Rou
 		var group errgroup.Group
 		group.Go(func() error {
 			if have.ID != "" {
-				return c.changeGateway(ctx, have, external, inv)
+				if err := c.changeGateway(ctx, have, external, inv); err != nil {
+					return err
+				}
+				return c.noteGateway(ctx, have, external)
 			}
 			ask := map[string]any{"name": r.Name, "description": c.marks.text(o)}
 			if external != "" {
@@ -47,8 +51,10 @@ func (c *Cloud) createRouter(ctx context.Context, o service.Owner, r service.Rou
 			}
 			var made struct{ Router router }
 			err := c.session.network.post(ctx, "routers", body("router", ask), &made)
-			have = made.Router
-			return err
+			if have = made.Router; err != nil {
+				return err
+			}
+			return c.noteGateway(ctx, have, external)
 		})
 		for i, network := range missing {
 			group.Go(func() (err error) {
@@ -72,11 +78,7 @@ func gatewayInfo(networkID string) map[string]any { return map[string]any{"netwo
 
 // changeGateway leads a router to an external network, or, with "", nowhere.
 func (c *Cloud) changeGateway(ctx context.Context, have router, external string, inv *inventory) error {
-	now := ""
-	if have.Gateway != nil {
-		now = have.Gateway.Network
-	}
-	if now == external {
+	if have.external() == external {
 		return nil
 	}
 	if err := c.releaseFloating(ctx, inv, have.ID); err != nil {
@@ -87,6 +89,54 @@ func (c *Cloud) changeGateway(ctx context.Context, have router, external string,
 		info = gatewayInfo(external)
 	}
 	return c.session.network.put(ctx, "routers/"+have.ID, body("router", map[string]any{"external_gateway_info": info}), nil)
+}
+
+// gatewayTag begins the tag of a router that says to which external network it was made to
+// lead: a router without one was made to lead nowhere.
+const gatewayTag = "gateway-"
+
+// noteGateway writes to the router where it is to lead, so that it is seen when somebody
+// has changed that. Routers that lead nowhere cost no request.
+func (c *Cloud) noteGateway(ctx context.Context, have router, external string) error {
+	tags := slices.DeleteFunc(slices.Clone(have.Tags), func(t string) bool { return strings.HasPrefix(t, gatewayTag) })
+	if external != "" {
+		tags = append(tags, gatewayTag+external)
+	}
+	if len(tags) == len(have.Tags) && !slices.ContainsFunc(tags, func(t string) bool { return !slices.Contains(have.Tags, t) }) {
+		return nil
+	}
+	return c.session.network.put(ctx, "routers/"+have.ID+"/tags", map[string]any{"tags": append([]string{}, tags...)}, nil)
+}
+
+// external is the id of the network to which the router leads, "" for none.
+func (r router) external() string {
+	if r.Gateway == nil {
+		return ""
+	}
+	return r.Gateway.Network
+}
+
+// state is a router's in the service's words; ports are those of its service.
+func (r router) state(ports []port) (service.Status, string) {
+	if !slices.ContainsFunc(ports, func(p port) bool { return p.DeviceID == r.ID }) {
+		return service.StatusBuilding, ""
+	}
+	meant := ""
+	for _, t := range r.Tags {
+		if id, ok := strings.CutPrefix(t, gatewayTag); ok {
+			meant = id
+		}
+	}
+	switch now := r.external(); {
+	case now == meant:
+		return service.StatusActive, ""
+	case meant == "":
+		return service.StatusChanged, "somebody has led it to external network " + now + "; apply the service again"
+	case now == "":
+		return service.StatusChanged, "it does not lead to external network " + meant + " any more; apply the service again"
+	default:
+		return service.StatusChanged, "it leads to external network " + now + " and not to " + meant + "; apply the service again"
+	}
 }
 
 func onNetwork(name string, err error) error {
