@@ -31,7 +31,7 @@ func (e *APIError) Error() string {
 	case e.Status >= 500:
 		fmt.Fprintf(&b, "the %s service fails (%d, %s): %s", e.Service, e.Status, e.Request, e.Message)
 	default:
-		fmt.Fprintf(&b, "the %s service refuses it (%d): %s", e.Service, e.Status, e.Message)
+		fmt.Fprintf(&b, "the %s service refuses it (%d): %s", e.Service, e.Status, strings.TrimSuffix(e.Message, "."))
 	}
 	for _, more := range []string{e.Quota, e.wayOut()} {
 		if more != "" {
@@ -62,7 +62,11 @@ func (e *APIError) wayOut() string {
 		}
 		return fmt.Sprintf("delete something, or have an administrator raise the quota (openstack quota set %s N PROJECT)", flag)
 	case e.Status == http.StatusUnauthorized:
-		return "check the credentials (openstack token issue)"
+		return "check the credentials (openstack token issue); a controller that was given a token needs another one, and to be started again"
+	case strings.Contains(text, "availability zone"):
+		return "choose another with CATENA_OPENSTACK_ZONE (openstack availability zone list --compute), or leave it to the cloud"
+	case strings.Contains(text, "forced_host"):
+		return "only administrators may say on which host: give CATENA_OPENSTACK_ZONE without one"
 	case strings.Contains(text, "flavors with zero disk"):
 		return "choose a flavor with a disk (openstack flavor list)"
 	case e.Status == http.StatusForbidden:
@@ -75,12 +79,8 @@ func (e *APIError) wayOut() string {
 		return "no host has room for the flavor: choose a smaller one or add a host (openstack hypervisor stats show)"
 	case strings.Contains(text, "already allocated") && strings.Contains(text, "address"):
 		return "another port has the address (openstack port list --fixed-ip ip-address=ADDRESS); give a free one"
-	case strings.Contains(text, "ports still in use on the network"):
-		return "somebody else's ports are on it (openstack port list --network ID)"
-	case strings.Contains(text, "floating ip") && e.Status == http.StatusConflict && strings.Contains(text, "required by"):
-		return "somebody else's floating IPs lead through it (openstack floating ip list --router ID)"
-	case strings.Contains(text, "security group") && strings.Contains(text, "in use"):
-		return "somebody else's ports have it (openstack port list --security-group ID)"
+	case e.locked():
+		return "somebody has locked it: unlock it (openstack server unlock ID)"
 	case strings.Contains(text, "external gateway") && e.Status == http.StatusBadRequest:
 		return "the cloud's routers lead nowhere outside: leave \"external\" and \"floating_ip\" out of the service file"
 	case strings.Contains(text, "flavor") && strings.Contains(text, "too small"):
@@ -153,7 +153,12 @@ func isTransient(err error) bool {
 // isBusy tells whether a request was refused because of what is going on just now.
 func isBusy(err error) bool {
 	var e *APIError
-	return errors.As(err, &e) && e.Status == http.StatusConflict && !e.quota()
+	return errors.As(err, &e) && e.Status == http.StatusConflict && !e.quota() && !e.locked()
+}
+
+// locked tells whether a server was refused to be touched until somebody unlocks it.
+func (e *APIError) locked() bool {
+	return e.Status == http.StatusConflict && strings.Contains(e.Message, "is locked")
 }
 
 // isCut tells whether a list that takes several answers cannot be gone on with: the server

@@ -43,6 +43,7 @@ type (
 		ID          string    `json:"id"`
 		Name        string    `json:"name"`
 		Description string    `json:"description"`
+		ProjectID   string    `json:"project_id"`
 		NetworkID   string    `json:"network_id"`
 		MAC         string    `json:"mac_address"`
 		FixedIPs    []fixedIP `json:"fixed_ips"`

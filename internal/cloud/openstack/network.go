@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/catena-nfv/catena/internal/service"
 )
@@ -199,8 +200,10 @@ func (c *Cloud) ensure(ctx context.Context, o service.Owner, k key, make func(*i
 
 // dismantle deletes an object, again and again as long as something else that goes on
 // forbids it. remove gets what there is; after a first attempt in vain that is looked up.
+// Things of others, which nobody here deletes, are waited for only briefly.
 func (c *Cloud) dismantle(ctx context.Context, o service.Owner, k key, remove func(*inventory) error) error {
 	find := c.recall
+	var refused time.Time // for the first time
 	return persist(ctx, busyPatience, func() error {
 		inv, err := find(ctx, o, k)
 		if err != nil {
@@ -209,6 +212,17 @@ func (c *Cloud) dismantle(ctx context.Context, o service.Owner, k key, remove fu
 		find = func(ctx context.Context, o service.Owner, _ key) (*inventory, error) { return c.look(ctx, o) }
 		err = remove(inv)
 		c.widen(o, err)
+		if !isBusy(err) {
+			return err
+		}
+		if refused.IsZero() {
+			refused = time.Now()
+		}
+		if time.Since(refused) >= foreignPatience {
+			if others := c.obstacles(ctx, o, k, inv); len(others) > 0 {
+				return &foreignError{err, others}
+			}
+		}
 		return err
 	}, isBusy)
 }

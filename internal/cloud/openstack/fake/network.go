@@ -93,6 +93,11 @@ func matches(o object, query map[string][]string) bool {
 		switch key {
 		case "fields", "limit", "marker":
 			continue
+		case "security_groups": // ports that have one of them
+			if !slices.ContainsFunc(values, func(id string) bool { return strings.Contains(fmt.Sprint(o[key]), id) }) {
+				return false
+			}
+			continue
 		case "tags":
 			have, _ := o["tags"].([]string)
 			for _, want := range strings.Split(values[0], ",") {
