@@ -46,6 +46,10 @@ func TestLimits(t *testing.T) {
 		"functions": {extreme{ingress: "action a(bit<32> v) { hdr.h.y = hdr.h.y + v; }\n" +
 			each(260, "table t# { key = { hdr.h.x: exact; } actions = { a; } const entries = { #: a(#); } }\n") +
 			"apply {\n" + each(260, "t#.apply();\n") + each(260, "t#.apply();\n") + "}"}, ebpf.LimitFunctions, `^control I`},
+		"masks": {extreme{ingress: "action a(bit<32> v) { hdr.h.y = hdr.h.y + v; }\n" +
+			"table other { key = { hdr.h.y: exact; } actions = { a; } }\n" +
+			"table t { key = { hdr.h.x: range; hdr.h.y: range; } actions = { a; } size = 4096; const entries = {\n" +
+			each(20, "(#..99, 1..4000000001): a(#);\n") + "} }\napply { other.apply(); t.apply(); }"}, ebpf.LimitMasks, `^table t `},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

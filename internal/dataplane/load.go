@@ -84,7 +84,14 @@ func Load(ctx context.Context, o *Object, opts LoadOptions) (*Program, error) {
 	kept := func(name string) bool { return opts.Maps[name] != nil }
 	p.Control, err = tables.New(o.Spec, kernel, opts.Contents, kept)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("program %q: %w", o.Spec.Name, err), p.Close())
+		if r := refusedEntry(err); r != nil && len(targets) > 0 {
+			r.Program, r.Target = o.Spec.Name, targets[0]
+			r.place(o.Spec.Split)
+			err = r
+		} else {
+			err = fmt.Errorf("program %q: %w", o.Spec.Name, err)
+		}
+		return nil, errors.Join(err, p.Close())
 	}
 	if err := p.SetPort(ebpf.CPUPort, 0, ebpf.PortToRing); err != nil {
 		return nil, errors.Join(err, p.Close())

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/catena-nfv/catena/internal/dataplane/tables"
 	"github.com/catena-nfv/catena/internal/p4/backend/ebpf"
 	"github.com/catena-nfv/catena/internal/p4/diag"
 	"github.com/catena-nfv/catena/internal/p4/target"
@@ -112,6 +113,17 @@ func refusedMap(err error) *Refusal {
 		}
 	}
 	return nil
+}
+
+// refusedEntry is why a table does not take the program's own entries; nil if that was not the error.
+func refusedEntry(err error) *Refusal {
+	var own *tables.OwnEntryError
+	if !errors.As(err, &own) || !errors.Is(err, target.ErrFull) || own.Table.Kind != ebpf.KindTuples {
+		return nil
+	}
+	r := beyond(ebpf.LimitMasks, "entry %d of table %q does not fit (%v)", own.Entry+1, own.Table.Name, own.Err)
+	r.name = "apply_" + strings.TrimPrefix(own.Table.Map, ".data.") // its function
+	return r
 }
 
 var (

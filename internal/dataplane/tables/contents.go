@@ -200,7 +200,7 @@ func (c *Control) fillTable(t *table, old TableContents, known bool, kept func(s
 			continue // the control plane may have changed or deleted it since
 		}
 		if err := c.ownEntry(t, i, e); err != nil {
-			return fmt.Errorf("entry %d of the program: %w", i, err)
+			return &OwnEntryError{Table: t.spec, Entry: i, Err: err}
 		}
 	}
 	if t.spec.ConstEntries {
@@ -216,6 +216,20 @@ func (c *Control) fillTable(t *table, old TableContents, known bool, kept func(s
 	}
 	return nil
 }
+
+// OwnEntryError is why an entry of the program text cannot be entered.
+type OwnEntryError struct {
+	Table *ebpf.Table
+	Entry int // from 0, in the order of the text
+	Err   error
+}
+
+func (e *OwnEntryError) Error() string {
+	return fmt.Sprintf("entry %d of the program: %v", e.Entry+1, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *OwnEntryError) Unwrap() error { return e.Err }
 
 // ownEntry enters an entry that the program text gives.
 func (c *Control) ownEntry(t *table, i int, e ebpf.Entry) error {

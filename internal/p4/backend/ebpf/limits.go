@@ -1,6 +1,8 @@
 package ebpf
 
 import (
+	"fmt"
+
 	"github.com/catena-nfv/catena/internal/p4/diag"
 )
 
@@ -12,7 +14,7 @@ type Limit struct {
 	Then string // the way out
 }
 
-// The limits of the kernel. That of headers and rounds of loops are in the package comment: they are this compiler's.
+// The limits of the kernel, and of tables in it. That of headers and rounds of loops are in the package comment: they are this compiler's.
 var (
 	LimitStack = Limit{"ebpf/stack", "the kernel gives a program and all functions that are called at a time 512 bytes of stack",
 		"use fewer or narrower values at once: copy less between headers, and compute with narrower numbers"}
@@ -28,6 +30,9 @@ var (
 		"take tables or actions out of the program"}
 	LimitJump = Limit{"ebpf/jump", "an instruction of the kernel jumps over 32,767 others at most",
 		"make the largest parser, control or action smaller"}
+	LimitMasks = Limit{"ebpf/masks", fmt.Sprintf("the entries of a table have %d different masks at most: a ternary or lpm key counts as its mask, a range as "+
+		"the masks of all the aligned blocks that it is made of, those of several keys multiplied", MaxMasks),
+		"let ranges begin and end at multiples of powers of two, or divide the table, by a second one for the entries with other masks"}
 )
 
 // Diagnostic is what to say of something that is beyond the limit: message names it, such as "576 bytes of stack".
@@ -45,7 +50,7 @@ const Refused diag.Code = "ebpf/refused"
 func IsUnsupported(d *diag.Diagnostic) bool {
 	switch d.Code {
 	case Unsupported, LimitStack.Code, LimitInstructions.Code, LimitMaps.Code, LimitMapSize.Code, LimitCalls.Code,
-		LimitFunctions.Code, LimitJump.Code:
+		LimitFunctions.Code, LimitJump.Code, LimitMasks.Code:
 		return true
 	}
 	return false
