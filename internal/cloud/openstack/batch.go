@@ -9,14 +9,21 @@ import (
 // steps that are ready at once, so what can go together arrives together.
 const gatherTime = 4 * time.Millisecond
 
-// batch joins calls that are made at the same time into one request.
+// batch joins calls that are made at the same time into few requests.
 type batch[In, Out any] struct {
-	limit int // calls in one request
+	// lanes are the requests that run at the same time. Calls that come while all are
+	// taken go together when one is free again.
+	lanes int
+	// pick tells how many calls the next request makes, and moves these to the front;
+	// idle: no request runs.
+	pick func(waiting []*batchCall[In, Out], idle bool) int
 	// do makes one request. The i-th result is that of the i-th call.
 	do func([]In) []batchResult[Out]
 
 	mu      sync.Mutex
 	waiting []*batchCall[In, Out]
+	running int
+	timer   bool // dispatch comes by itself
 }
 
 type batchResult[Out any] struct {
@@ -36,15 +43,13 @@ func (b *batch[In, Out]) call(in In) (Out, error) {
 	c := &batchCall[In, Out]{in: in, done: make(chan struct{})}
 	b.mu.Lock()
 	b.waiting = append(b.waiting, c)
-	switch len(b.waiting) {
-	case b.limit:
-		go b.send(b.take())
-	case 1:
+	if !b.timer {
+		b.timer = true
 		time.AfterFunc(gatherTime, func() {
 			b.mu.Lock()
-			calls := b.take()
-			b.mu.Unlock()
-			b.send(calls)
+			defer b.mu.Unlock()
+			b.timer = false
+			b.dispatch()
 		})
 	}
 	b.mu.Unlock()
@@ -52,22 +57,30 @@ func (b *batch[In, Out]) call(in In) (Out, error) {
 	return c.result.out, c.result.err
 }
 
-// take empties the queue; the lock is held.
-func (b *batch[In, Out]) take() []*batchCall[In, Out] {
-	calls := b.waiting
-	b.waiting = nil
-	return calls
+// dispatch begins requests in all lanes that are free; the lock is held.
+func (b *batch[In, Out]) dispatch() {
+	for b.running < b.lanes && len(b.waiting) > 0 {
+		n := b.pick(b.waiting, b.running == 0)
+		calls := b.waiting[:n:n]
+		b.waiting = b.waiting[n:]
+		b.running++
+		go b.send(calls)
+	}
 }
 
 func (b *batch[In, Out]) send(calls []*batchCall[In, Out]) {
-	if len(calls) == 0 {
-		return
-	}
 	in := make([]In, len(calls))
 	for i, c := range calls {
 		in[i] = c.in
 	}
-	for i, r := range b.do(in) {
+	results := b.do(in)
+	b.mu.Lock()
+	b.running--
+	if !b.timer { // else those who wait are joined by others in a moment
+		b.dispatch()
+	}
+	b.mu.Unlock()
+	for i, r := range results {
 		calls[i].result = r
 		close(calls[i].done)
 	}

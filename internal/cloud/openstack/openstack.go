@@ -119,7 +119,7 @@ func New(ctx context.Context, cfg Config) (*Cloud, error) {
 	c := &Cloud{cfg: cfg, session: session, marks: marks{cfg.Instance}, known: map[service.Owner]*known{}}
 	c.console = console{session: session, first: bootTime, limit: rate.NewLimiter(consoleRate, 2)}
 	c.catalog.session = session
-	c.ports = &batch[portRequest, port]{limit: portsPerRequest, do: c.postPorts}
+	c.ports = &batch[portRequest, port]{lanes: portLanes, pick: nextPorts, do: c.postPorts}
 	c.watch = watch.New(watch.Config{List: session.serverList, Patience: cfg.Outage})
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.close = cancel

@@ -1,6 +1,7 @@
 package openstack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,10 +20,46 @@ import (
 // two for 4 at the same time 13.4 s, eight for one 14.1 s.
 const portsPerRequest = 64
 
+// portLanes is how many requests for ports run at the same time: one for the instance that
+// Nova is to begin with, one for the others meanwhile.
+const portLanes = 2
+
 // portRequest asks for one port.
 type portRequest struct {
-	name string
-	ask  map[string]any
+	name   string
+	device string // its instance; "": a router's, for which no instance waits
+	ask    map[string]any
+}
+
+type portCall = batchCall[portRequest, port]
+
+// nextPorts chooses the ports of the next request and moves them to the front. The ports of
+// one instance go first and alone, so that Nova has something to do while the others are
+// made; those of routers go last.
+func nextPorts(waiting []*portCall, idle bool) int {
+	first := ""
+	for _, c := range waiting {
+		first = cmp.Or(first, c.in.device)
+	}
+	rank := func(c *portCall) int {
+		switch c.in.device {
+		case "":
+			return 2
+		case first:
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(waiting, func(a, b *portCall) int { return rank(a) - rank(b) })
+	last := rank(waiting[0])
+	if last == 0 && !idle {
+		last = 1
+	}
+	n := 1
+	for n < min(len(waiting), portsPerRequest) && rank(waiting[n]) <= last {
+		n++
+	}
+	return n
 }
 
 // CreatePort makes the port, or changes it. Its link appears when its instance starts.
@@ -60,7 +97,7 @@ func (c *Cloud) createPort(ctx context.Context, o service.Owner, want *service.P
 		if err != nil {
 			return err
 		}
-		if made, err = c.ports.call(portRequest{name: spec.Name, ask: ask}); err == nil {
+		if made, err = c.ports.call(portRequest{name: spec.Name, device: o.String() + "/" + spec.Device, ask: ask}); err == nil {
 			made, err = c.completeSecurity(ctx, spec, made)
 		}
 		return err
