@@ -77,14 +77,18 @@ func (j *job) carryOut(ctx context.Context, a *applyRecord, trust bool) error {
 	return &RolledBackError{Cause: cause}
 }
 
-// fail records that a service is broken; the apply record stays.
+// fail records that a service is broken; the apply record stays, and says why.
 func (j *job) fail(ctx context.Context, a *applyRecord) error {
-	if a.Previous == nil {
-		return putJSON(ctx, j.o.store, applyKey(j.owner), a)
+	var errs []error
+	if a.Want == nil || a.Previous == nil { // for a check at start-up there is none
+		errs = append(errs, putJSON(ctx, j.o.store, applyKey(j.owner), a))
 	}
-	rec := *a.Previous
-	rec.Status, rec.Message = service.StatusError, a.Reason
-	return putJSON(ctx, j.o.store, serviceKey(j.owner), rec)
+	if a.Previous != nil {
+		rec := *a.Previous
+		rec.Status, rec.Message = service.StatusError, a.Reason
+		errs = append(errs, putJSON(ctx, j.o.store, serviceKey(j.owner), rec))
+	}
+	return errors.Join(errs...)
 }
 
 // finish makes rec the deployed state (nil: none) and ends the apply.

@@ -114,6 +114,30 @@ func TestApplyUpdateDelete(t *testing.T) {
 	}
 }
 
+// A delete that cannot be finished says why as long as that is so, and the next one finishes it.
+func TestDeleteFails(t *testing.T) {
+	ctx := context.Background()
+	owner := service.Owner{Project: "default", Service: "shop"}
+	w := newWorld(t)
+	if err := w.start(&link{}).Apply(ctx, Request{Service: parse(t, shop)}); err != nil {
+		t.Fatal(err)
+	}
+	o := w.start(&link{only: "delete network"})
+	if err := o.Recover(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Delete(ctx, owner); !errors.Is(err, errInjected) {
+		t.Fatalf("delete: %v", err)
+	}
+	if st, err := o.Get(ctx, owner); err != nil || st.Status != service.StatusError || !strings.Contains(st.Message, errInjected.Error()) {
+		t.Errorf("afterwards it is %s (%s), %v", st.Status, st.Message, err)
+	}
+	if err := o.Delete(ctx, owner); err != nil {
+		t.Fatal(err)
+	}
+	mustBe(t, w)
+}
+
 // Every single failure, at every call, ends in what was before; and the same
 // call then succeeds.
 func TestFailureAtEveryCall(t *testing.T) {
