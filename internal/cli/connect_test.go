@@ -2,8 +2,13 @@ package cli
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
@@ -74,6 +80,7 @@ func TestConnection(t *testing.T) {
 	web := httptest.NewTLSServer(http.NotFoundHandler()) // for its certificate
 	t.Cleanup(web.Close)
 	ca := file("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})))
+	stranger := file("stranger.pem", otherCA(t))
 	plain := serve("tcp", "127.0.0.1:0")
 	encrypted := serve("tcp", "127.0.0.1:0", grpc.Creds(credentials.NewServerTLSFromCert(&web.TLS.Certificates[0])))
 	socket := "unix://" + serve("unix", filepath.Join(filepath.Dir(token), "s"))
@@ -96,7 +103,9 @@ func TestConnection(t *testing.T) {
 		{"TLS", nil, []string{"--address", encrypted, "--tls-ca", ca, "--token-file", token}, "authorization Bearer local-token", "default", ""},
 		{"no such cloud", nil, []string{"--address", plain, "--os-cloud", "nowhere"}, "", "", "nowhere"},
 		{"wrong password", map[string]string{"OS_AUTH_URL": ks.URL, "OS_USERNAME": "alice", "OS_PASSWORD": "x", "OS_PROJECT_NAME": "shop"}, []string{"--address", plain}, "", "", "refuses the credentials of user alice"},
-		{"TLS to a controller without", nil, []string{"--address", plain, "--tls-ca", ca}, "", "", "handshake"},
+		{"TLS to a controller without", nil, []string{"--address", plain, "--tls-ca", ca}, "", "", "this address of the controller is not encrypted"},
+		{"no TLS to a controller with", nil, []string{"--address", encrypted, "--token-file", token}, "", "", "give --tls-ca FILE"},
+		{"another authority", nil, []string{"--address", encrypted, "--tls-ca", stranger, "--token-file", token}, "", "", "the controller's certificate is not taken; name the authority"},
 		{"no file", nil, []string{"--address", encrypted, "--tls-ca", "none"}, "", "", "--tls-ca"},
 		{"half a pair", nil, []string{"--address", encrypted, "--tls-ca", ca, "--tls-cert", ca}, "", "", "--tls-cert, --tls-key"},
 		// To other machines nothing goes in the clear, asked for or not.
@@ -127,7 +136,7 @@ func TestConnection(t *testing.T) {
 			*rec = recorder{}
 			err := cmd.ExecuteContext(t.Context())
 			if c.fails != "" {
-				if err == nil || !strings.Contains(err.Error(), c.fails) {
+				if err == nil || !strings.Contains(Message(err), c.fails) {
 					t.Errorf("%v, want %q", err, c.fails)
 				}
 				return
@@ -146,5 +155,43 @@ func TestConnection(t *testing.T) {
 				t.Errorf("project %q, want %q", rec.project, c.project)
 			}
 		})
+	}
+}
+
+// otherCA is a certificate that has signed nothing.
+func otherCA(t *testing.T) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+// TestManifestProject: --project is for the service of a file, too.
+func TestManifestProject(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.yaml")
+	if err := os.WriteFile(path, []byte("name: s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{{nil, ""}, {[]string{"-p", "other"}, "other"}} {
+		var conn connection
+		cmd := &cobra.Command{Use: "x"}
+		conn.flags(cmd)
+		if err := cmd.ParseFlags(tt.args); err != nil {
+			t.Fatal(err)
+		}
+		m, err := conn.manifest(cmd, path)
+		if err != nil || m.GetProject() != tt.want || m.GetYaml() != "name: s\n" {
+			t.Errorf("%v: %v, %v", tt.args, m, err)
+		}
 	}
 }

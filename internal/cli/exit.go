@@ -70,6 +70,9 @@ func Message(err error) string {
 			return "the controller's socket is its owner's (" + s.Message() + "); run it with sudo, or give --address HOST:PORT and --token-file FILE"
 		}
 		if s.Code() == codes.Unavailable {
+			if what := encryption(s.Message()); what != "" {
+				return what + " (" + s.Message() + ")"
+			}
 			return "the controller cannot be reached (" + s.Message() + "); is it running? `catena up` starts one, `make openstack` one with an OpenStack"
 		}
 		if s.Code() == codes.Canceled {
@@ -81,4 +84,19 @@ func Message(err error) string {
 		return "interrupted"
 	}
 	return err.Error()
+}
+
+// encryption is what the two sides do not agree on about TLS, "" if that is not it.
+func encryption(message string) string {
+	switch {
+	case strings.Contains(message, "x509:"):
+		return "the controller's certificate is not taken; name the authority that signed it with --tls-ca FILE (CATENA_TLS_CA), and the controller by a name that is in it"
+	case strings.Contains(message, "does not look like a TLS handshake"):
+		return "this address of the controller is not encrypted; leave --tls-ca, --tls-cert and --tls-key (CATENA_TLS_…) out, or start it with --tls-cert and --tls-key"
+	case strings.Contains(message, "tls: certificate required"), strings.Contains(message, "tls: bad certificate"), strings.Contains(message, "tls: unknown certificate"):
+		return "the controller wants a certificate that it knows; give one with --tls-cert and --tls-key"
+	case strings.Contains(message, "error reading server preface"):
+		return "the address speaks no gRPC in the clear; if the controller has a certificate (--tls-cert), give --tls-ca FILE (CATENA_TLS_CA)"
+	}
+	return ""
 }

@@ -33,6 +33,15 @@ func readManifest(cmd *cobra.Command, file string) (*catenav1.Manifest, error) {
 	return &catenav1.Manifest{Filename: file, Yaml: string(text)}, nil
 }
 
+// manifest reads a service file, for the project that --project names.
+func (c *connection) manifest(cmd *cobra.Command, file string) (*catenav1.Manifest, error) {
+	m, err := readManifest(cmd, file)
+	if err == nil && c.set("project") {
+		m.Project = c.project
+	}
+	return m, err
+}
+
 // ApplyCommand makes a service real.
 func ApplyCommand() *cobra.Command {
 	var conn connection
@@ -50,7 +59,7 @@ all that this call has made is removed again.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.RunE = withClients(&conn, func(cmd *cobra.Command, c *clients, _ []string) error {
-		m, err := readManifest(cmd, file)
+		m, err := conn.manifest(cmd, file)
 		if err != nil {
 			return err
 		}
@@ -133,7 +142,7 @@ func PlanCommand() *cobra.Command {
 		if len(args) == 1 && file == "" {
 			file = args[0]
 		}
-		m, err := readManifest(cmd, file)
+		m, err := conn.manifest(cmd, file)
 		if err != nil {
 			return err
 		}

@@ -51,7 +51,10 @@ func request(ctx context.Context, structured *catenav1.Service, manifest *catena
 	}
 	named := req.Service.Project
 	if req.Source != nil && !req.Source.Has("project") {
-		named = "" // the default was filled in
+		named = manifest.GetProject() // the default was filled in
+	}
+	if asked := manifest.GetProject(); asked != "" && asked != named {
+		return req, status.Errorf(codes.InvalidArgument, "service %q: the file is for project %q, and project %q was asked for; name it in one place", req.Service.Name, named, asked)
 	}
 	var err error
 	req.Service.Project, err = project(ctx, named)

@@ -40,6 +40,14 @@ func (i Identity) may(project string) bool {
 	return i.Admin || slices.Contains(i.Projects, project)
 }
 
+// whose names the projects, for messages.
+func (i Identity) whose() string {
+	if len(i.Projects) == 1 {
+		return fmt.Sprintf("project %q", i.Projects[0])
+	}
+	return fmt.Sprintf("the projects %q", i.Projects)
+}
+
 // Tokens are known by their hash, so that comparing takes the same time for all.
 type Tokens map[[sha256.Size]byte]Identity
 
@@ -220,8 +228,10 @@ func (g *guard) identifyByKeystone(ctx context.Context, token string) (context.C
 	}
 	t, err := g.keystone.Verify(ctx, token)
 	switch {
-	case errors.Is(err, keystone.ErrInvalid), errors.Is(err, keystone.ErrUnscoped):
-		return nil, status.Error(codes.Unauthenticated, err.Error())
+	case errors.Is(err, keystone.ErrInvalid):
+		return nil, status.Errorf(codes.Unauthenticated, "%v; get another (openstack token issue), or use the one of the controller's token file", keystone.ErrInvalid)
+	case errors.Is(err, keystone.ErrUnscoped):
+		return nil, status.Error(codes.Unauthenticated, keystone.ErrUnscoped.Error())
 	case ctx.Err() != nil:
 		return nil, status.FromContextError(ctx.Err()).Err()
 	case err != nil:
@@ -302,7 +312,7 @@ func project(ctx context.Context, name string) (string, error) {
 		}
 	}
 	if !id.may(name) {
-		return "", status.Errorf(codes.PermissionDenied, "the token is not for project %q", name)
+		return "", status.Errorf(codes.PermissionDenied, "the token is not for project %q, but for %s", name, id.whose())
 	}
 	return name, nil
 }
@@ -314,7 +324,7 @@ func projects(ctx context.Context, name string) ([]string, error) {
 	switch {
 	case name != "":
 		if !id.may(name) {
-			return nil, status.Errorf(codes.PermissionDenied, "the token is not for project %q", name)
+			return nil, status.Errorf(codes.PermissionDenied, "the token is not for project %q, but for %s", name, id.whose())
 		}
 		return []string{name}, nil
 	case id.Admin:

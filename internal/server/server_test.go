@@ -349,6 +349,20 @@ func TestProjects(t *testing.T) {
 			t.Errorf("project %s: %d %s", p, code, text)
 		}
 	}
+	// The request may name it instead.
+	for _, tt := range []struct {
+		project, file string
+		code          int
+		says          string
+	}{
+		{"alpha", shop, 200, `"project":"alpha"`}, {"alpha", "project: alpha\n" + shop, 200, `"project":"alpha"`},
+		{"beta", shop, 403, "but for project"}, {"beta", "project: alpha\n" + shop, 400, "name it in one place"},
+	} {
+		b, _ := json.Marshal(map[string]any{"manifest": map[string]string{"yaml": strings.Replace(tt.file, "dc", "own", 1), "project": tt.project}})
+		if code, text := r.rest("POST", "/v1/services:apply", alphaToken, string(b)); code != tt.code || !strings.Contains(text, tt.says) {
+			t.Errorf("project %s asked for: %d %s", tt.project, code, text)
+		}
+	}
 	for path, want := range map[string]int{
 		"/v1/projects/default/services/shop": 403,
 		"/v1/projects/default/services":      403,

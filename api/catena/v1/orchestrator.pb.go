@@ -89,8 +89,11 @@ func (Object_Status) EnumDescriptor() ([]byte, []int) {
 type Manifest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the file, for messages.
-	Filename      string `protobuf:"bytes,1,opt,name=filename,proto3" json:"filename,omitempty"`
-	Yaml          string `protobuf:"bytes,2,opt,name=yaml,proto3" json:"yaml,omitempty"`
+	Filename string `protobuf:"bytes,1,opt,name=filename,proto3" json:"filename,omitempty"`
+	Yaml     string `protobuf:"bytes,2,opt,name=yaml,proto3" json:"yaml,omitempty"`
+	// The service's project where the file names none; default: the caller's. A file that
+	// names another one is refused.
+	Project       string `protobuf:"bytes,3,opt,name=project,proto3" json:"project,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -135,6 +138,13 @@ func (x *Manifest) GetFilename() string {
 func (x *Manifest) GetYaml() string {
 	if x != nil {
 		return x.Yaml
+	}
+	return ""
+}
+
+func (x *Manifest) GetProject() string {
+	if x != nil {
+		return x.Project
 	}
 	return ""
 }
@@ -1104,10 +1114,11 @@ var File_catena_v1_orchestrator_proto protoreflect.FileDescriptor
 
 const file_catena_v1_orchestrator_proto_rawDesc = "" +
 	"\n" +
-	"\x1ccatena/v1/orchestrator.proto\x12\tcatena.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17catena/v1/service.proto\":\n" +
+	"\x1ccatena/v1/orchestrator.proto\x12\tcatena.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17catena/v1/service.proto\"T\n" +
 	"\bManifest\x12\x1a\n" +
 	"\bfilename\x18\x01 \x01(\tR\bfilename\x12\x12\n" +
-	"\x04yaml\x18\x02 \x01(\tR\x04yaml\"|\n" +
+	"\x04yaml\x18\x02 \x01(\tR\x04yaml\x12\x18\n" +
+	"\aproject\x18\x03 \x01(\tR\aproject\"|\n" +
 	"\fApplyRequest\x12.\n" +
 	"\aservice\x18\x01 \x01(\v2\x12.catena.v1.ServiceH\x00R\aservice\x121\n" +
 	"\bmanifest\x18\x02 \x01(\v2\x13.catena.v1.ManifestH\x00R\bmanifestB\t\n" +

@@ -1966,7 +1966,7 @@ type NewPort struct {
 	Network string                 `protobuf:"bytes,2,opt,name=network,proto3" json:"network,omitempty"`
 	// Default: the cloud allocates one address.
 	FixedIps []*FixedIP `protobuf:"bytes,3,rep,name=fixed_ips,json=fixedIps,proto3" json:"fixed_ips,omitempty"`
-	// Ids; default: the project's default group.
+	// Default: the project's default group.
 	SecurityGroups []string `protobuf:"bytes,4,rep,name=security_groups,json=securityGroups,proto3" json:"security_groups,omitempty"`
 	// Neither groups nor anti-spoofing.
 	NoPortSecurity bool `protobuf:"varint,5,opt,name=no_port_security,json=noPortSecurity,proto3" json:"no_port_security,omitempty"`
