@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -161,7 +162,7 @@ func (s *network) CreateSubnet(ctx context.Context, m *cloudv1.CreateSubnetReque
 	}
 	n, err := subnets.Create(ctx, c, opts).Extract()
 	if err != nil {
-		return nil, refused("subnet", m.GetName(), err)
+		return nil, refused("subnet", cmp.Or(m.GetName(), m.GetCidr()), err)
 	}
 	return fromSubnet(n), nil
 }

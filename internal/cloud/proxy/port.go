@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -27,6 +28,21 @@ func portID(ctx context.Context, c *gophercloud.ServiceClient, t *keystone.Token
 		var out []candidate
 		for _, p := range list {
 			out = append(out, candidate{p.ID, p.ProjectID})
+		}
+		return out, err
+	})
+}
+
+func securityGroupID(ctx context.Context, c *gophercloud.ServiceClient, t *keystone.Token, ref string) (string, error) {
+	return resolve("security group", ref, t, func(name string) ([]candidate, error) {
+		pages, err := groups.List(c, groups.ListOpts{Name: name}).AllPages(ctx)
+		if err != nil {
+			return nil, err
+		}
+		list, err := groups.ExtractGroups(pages)
+		var out []candidate
+		for _, g := range list {
+			out = append(out, candidate{g.ID, g.ProjectID})
 		}
 		return out, err
 	})
@@ -70,7 +86,7 @@ func (s *network) CreatePorts(ctx context.Context, m *cloudv1.CreatePortsRequest
 		Ports []newPort `json:"ports"`
 	}
 	for _, p := range m.GetPorts() {
-		n := newPort{Name: p.GetName(), SecurityGroups: p.GetSecurityGroups()}
+		n := newPort{Name: p.GetName()}
 		if n.NetworkID, err = lookup("network", p.GetNetwork(), networkID); err != nil {
 			return nil, err
 		}
@@ -82,6 +98,13 @@ func (s *network) CreatePorts(ctx context.Context, m *cloudv1.CreatePortsRequest
 				}
 			}
 			n.FixedIPs = append(n.FixedIPs, ip)
+		}
+		for _, g := range p.GetSecurityGroups() {
+			id, err := lookup("security group", g, securityGroupID)
+			if err != nil {
+				return nil, err
+			}
+			n.SecurityGroups = append(n.SecurityGroups, id)
 		}
 		if p.GetNoPortSecurity() {
 			n.PortSecurity = new(bool)

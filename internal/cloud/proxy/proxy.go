@@ -139,8 +139,25 @@ func refused(kind, name string, err error) error {
 	if apierror.Quota(err) {
 		code = codes.ResourceExhausted
 		text += "; delete what is not needed, or ask for a larger quota"
+	} else if way := wayOut(code, text); way != "" {
+		text = strings.TrimSuffix(text, ".") + "; " + way
 	}
 	return status.Error(code, naming(kind, name)+": "+text)
+}
+
+// wayOut says what a caller can do about what the cloud refuses.
+func wayOut(code codes.Code, text string) string {
+	switch {
+	case strings.Contains(text, "availability zone"):
+		return "see which there are (openstack availability zone list --compute), or leave it to the cloud"
+	case strings.Contains(text, "forced_host"):
+		return "only administrators may say on which host"
+	case code == codes.PermissionDenied:
+		return "the token's roles in its project do not allow it (Identity.GetToken tells them)"
+	case code == codes.Unauthenticated:
+		return "get another token (Identity.Authenticate)"
+	}
+	return ""
 }
 
 // also adds what went wrong on the way back.

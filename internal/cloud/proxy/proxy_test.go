@@ -333,6 +333,8 @@ func TestErrors(t *testing.T) {
 	want(t, err, codes.ResourceExhausted, `network "third"`, "Quota exceeded", "larger quota")
 	_, err = nc.GetNetwork(ctx, &cloudv1.GetNetworkRequest{Network: "twin"})
 	want(t, err, codes.FailedPrecondition, `network "twin"`, "2 of that name", "use an id")
+	_, err = nc.CreatePorts(ctx, &cloudv1.CreatePortsRequest{Ports: []*cloudv1.NewPort{{Name: "p", Network: "nowhere", SecurityGroups: []string{"default"}}}})
+	want(t, err, codes.NotFound, `network "nowhere"`)
 	list := must(nc.ListNetworks(ctx, &cloudv1.ListNetworksRequest{}))(t).GetNetworks()
 	_, err = nc.CreateSubnet(ctx, &cloudv1.CreateSubnetRequest{Name: "s", Network: list[0].GetId(), Cidr: "10.0.0.0/99"})
 	want(t, err, codes.InvalidArgument, `subnet "s"`, "not a valid IP subnet")
@@ -348,6 +350,16 @@ func TestErrors(t *testing.T) {
 
 	// One port is taken already: of this call's servers none is left.
 	must(nc.CreateSubnet(ctx, &cloudv1.CreateSubnetRequest{Network: list[0].GetId(), Cidr: "10.0.0.0/24"}))(t)
+	_, err = nc.CreatePorts(ctx, &cloudv1.CreatePortsRequest{Ports: []*cloudv1.NewPort{{Name: "p", Network: list[0].GetId(), SecurityGroups: []string{"nosuch"}}}})
+	want(t, err, codes.NotFound, `security group "nosuch"`, "project demo")
+	secured := must(nc.CreatePorts(ctx, &cloudv1.CreatePortsRequest{Ports: []*cloudv1.NewPort{{Name: "p", Network: list[0].GetId(), SecurityGroups: []string{"default"}}}}))(t)
+	must(nc.DeletePort(ctx, &cloudv1.DeletePortRequest{Port: secured.GetPorts()[0].GetId()}))(t)
+	r.cloud.FailWith("POST /compute/v2.1/servers", 403, 1, `{"forbidden": {"code": 403, "message": "Policy doesn't allow os_compute_api:servers:create to be performed."}}`)
+	_, err = cc.CreateServers(ctx, web)
+	want(t, err, codes.PermissionDenied, `server "web"`, "Policy doesn't allow", "the token's roles")
+	r.cloud.FailWith("POST /compute/v2.1/servers", 400, 1, `{"badRequest": {"code": 400, "message": "The requested availability zone is not available"}}`)
+	_, err = cc.CreateServers(ctx, web)
+	want(t, err, codes.InvalidArgument, `server "web"`, "openstack availability zone list")
 	for _, name := range []string{"p1", "p2"} {
 		must(nc.CreatePorts(ctx, &cloudv1.CreatePortsRequest{Ports: []*cloudv1.NewPort{{Name: name, Network: list[0].GetId()}}}))(t)
 	}

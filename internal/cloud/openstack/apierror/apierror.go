@@ -74,7 +74,9 @@ func Quota(err error) bool {
 	case http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
 		return true
 	case http.StatusForbidden, http.StatusConflict:
-		return strings.Contains(strings.ToLower(Message(err)), "quota")
+		text := strings.ToLower(Message(err))
+		// Nova says of what Neutron refused it: "Maximum number of ports exceeded".
+		return strings.Contains(text, "quota") || strings.HasPrefix(text, "maximum number of ") && strings.HasSuffix(strings.TrimSuffix(text, "."), " exceeded")
 	}
 	return false
 }

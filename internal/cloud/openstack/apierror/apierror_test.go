@@ -22,6 +22,7 @@ func TestMessage(t *testing.T) {
 			"Unable to complete operation on network x. There are one or more ports still in use.", false, false},
 		{403, `{"forbidden": {"code": 403, "message": "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"}}`,
 			"Quota exceeded for instances: Requested 1, but already used 10 of 10 instances", true, false},
+		{403, `{"forbidden": {"code": 403, "message": "Maximum number of ports exceeded"}}`, "Maximum number of ports exceeded", true, false},
 		{403, `{"forbidden": {"code": 403, "message": "Policy doesn't allow it"}}`, "Policy doesn't allow it", false, false},
 		{404, `{"itemNotFound": {"code": 404, "message": "Instance x could not be found."}}`, "Instance x could not be found.", false, false},
 		{400, `{"errors": [{"status": 400, "title": "Bad Request", "detail": "JSON does not validate"}]}`, "Bad Request: JSON does not validate", false, false},
