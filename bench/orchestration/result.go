@@ -56,9 +56,9 @@ var scenario = harness.Scenario{
 func Scenario(cfg Config) harness.Scenario {
 	s := scenario
 	var opt Options
-	s.Example = `  catena bench orchestration --rounds 5 --out results
+	s.Example = `  OS_CLOUD=bench CATENA_OPENSTACK_ZONE=fake catena bench orchestration --rounds 5 --out results
   catena bench orchestration --cases grid --platforms rest,grpc --json
-  catena bench orchestration --join results/ovs.json,results/p4.json --out results`
+  catena bench orchestration --join results/orchestration-ovs.json,results/orchestration-p4.json --out results`
 	s.Flags = func(f *pflag.FlagSet) {
 		f.StringSliceVar(&opt.Cases, "cases", []string{"usecases"}, "usecases (paper 000), sfc and grid (paper 001), all, or names of cases")
 		f.StringSliceVar(&opt.Only, "platforms", nil, "of rest, grpc, rest+overlap, rest+engine, grpc+sequence, limit (default all)")

@@ -35,9 +35,11 @@ func serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "run the controller, with the switch and agent of this node, until interrupted",
 		Long: `Serve runs in the foreground and logs to standard error: the gRPC and REST APIs, the
-store, the local cloud, the agent and the switch with its P4Runtime server. What
+store, the driver of the cloud, the agent and the switch with its P4Runtime server. What
 it deployed stays when it ends, and is taken up again when it starts.`,
-		Example: "  catena serve --debug\n  catena serve --etcd http://10.0.0.5:2379", Args: cobra.NoArgs,
+		Example: `  catena serve --debug
+  catena serve --etcd http://10.0.0.5:2379
+  OS_CLOUD=demo catena serve --cloud openstack --keystone http://keystone:5000/v3`, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkMachine(); err != nil {
 				return err

@@ -55,7 +55,9 @@ says, and shows what happens until everything is ACTIVE. When something fails,
 all that this call has made is removed again.`,
 		Example: `  catena apply -f examples/shop.yaml
   catena apply -f examples/shop.yaml --json | jq .status
-  sed s/10.10/10.9/g examples/shop.yaml | catena apply -f -`,
+  sed s/10.10/10.9/g examples/shop.yaml | catena apply -f -
+  catena apply -f examples/shop.yaml --cloud openstack
+  catena apply -f examples/shop.yaml --os-cloud demo --address controller:7650 --tls-ca ca.pem`,
 		Args: cobra.NoArgs,
 	}
 	cmd.RunE = withClients(&conn, func(cmd *cobra.Command, c *clients, _ []string) error {

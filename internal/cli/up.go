@@ -41,7 +41,8 @@ func UpCommand(p Platform, example string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "start the platform on this machine, deploy an example, send traffic through it",
-		Long: `Up starts controller, store, agent, switch and the local cloud on this machine,
+		Long: `Up starts controller, store, agent and switch on this machine (its own cloud, or with
+CATENA_CLOUD=openstack the OpenStack of OS_CLOUD),
 deploys a service (examples/shop.yaml), sends real packets through its chain and
 prints what happened. It ends, the platform stays; ` + "`catena down`" + ` removes it.`,
 		Example: `  catena up
