@@ -106,8 +106,12 @@ func quotaFlag(name string) string {
 	return "--" + strings.ReplaceAll(strings.TrimSuffix(name, "s"), "_", "-") + "s"
 }
 
-// quota tells whether a limit was hit, which is not to be tried again.
+// quota tells whether a limit was hit, which is not to be tried again. What a server in ERROR says has
+// no answer behind it: Nova counts again when it builds.
 func (e *APIError) quota() bool {
+	if e.cause == nil {
+		return quotaNames.MatchString(e.Message)
+	}
 	return e.Status != http.StatusTooManyRequests && apierror.Quota(e.cause)
 }
 

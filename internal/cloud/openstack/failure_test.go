@@ -110,6 +110,9 @@ func TestRefusals(t *testing.T) {
 			f.Break("web-1", "No valid host was found. There are not enough hosts available.")
 		},
 			[]string{`server "web-1"`, "it is in ERROR: No valid host was found", "choose a smaller one or add a host"}},
+		{"servers' quota, found while it is built", func(f *fake.Cloud) {
+			f.Break("web-1", "Quota exceeded for instances: Requested 1, but already used 2 of 2 instances")
+		}, []string{`server "web-1"`, "it is in ERROR: Quota exceeded for instances", "openstack quota set --instances N PROJECT"}},
 		{"no role", func(f *fake.Cloud) {
 			f.FailWith("POST /network/v2.0/routers", 403, -1, `{"NeutronError": {"type": "PolicyNotAuthorized", "message": "(rule:create_router) is disallowed by policy", "detail": ""}}`)
 		}, []string{`router "r"`, "disallowed by policy", "lacks a role"}},

@@ -217,6 +217,9 @@ func (w *Watch) leave(f *follower) {
 	}
 }
 
+// slowest is the longest pause behind a list that took long.
+const slowest = 2 * time.Second
+
 // look lists until it is told to stop.
 func (w *Watch) look(ctx context.Context) {
 	var since, full, failing time.Time
@@ -258,11 +261,11 @@ func (w *Watch) look(ctx context.Context) {
 				}
 			}
 		}
-		// The cloud has other work than to be asked.
+		// The cloud has other work than to be asked; but a list that hung says nothing of the next.
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(pause, time.Since(started))):
+		case <-time.After(max(pause, min(time.Since(started), slowest))):
 		case <-w.nudge:
 			// Also a cloud that changes all the time is not asked all the time.
 			select {

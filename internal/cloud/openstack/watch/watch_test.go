@@ -110,6 +110,30 @@ func TestActive(t *testing.T) {
 	})
 }
 
+// TestListThatHung: a list that waited for another service of the cloud is no reason to wait as
+// long again.
+func TestListThatHung(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud()
+		c.set("a", "BUILD")
+		hang := 25 * time.Second
+		w := New(Config{List: func(ctx context.Context, since time.Time) ([]servers.Server, error) {
+			out, err := c.list(ctx, since)
+			time.Sleep(hang)
+			hang = 0
+			return out, err
+		}})
+		time.AfterFunc(24*time.Second, func() { c.set("a", "ACTIVE") })
+		started := time.Now()
+		if err := w.Active(t.Context(), []string{"a"}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(started); took > 28*time.Second {
+			t.Errorf("ACTIVE after 24 s, seen after %v; the first list took 25 s", took)
+		}
+	})
+}
+
 func TestManyShareOneList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud()
