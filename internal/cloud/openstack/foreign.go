@@ -44,20 +44,20 @@ func (c *Cloud) obstacles(ctx context.Context, o service.Owner, k key, inv *inve
 	case service.KindNetwork:
 		for _, n := range inv.networks {
 			if n.Name == k.name {
-				out = append(out, c.foreignPorts(ctx, o, "network_id", n.ID)...)
+				out = append(out, c.foreignPorts(ctx, o, inv, "network_id", n.ID)...)
 			}
 		}
 	case service.KindRouter:
 		for _, r := range inv.routers {
 			if r.Name == k.name {
-				out = append(out, c.foreignPorts(ctx, o, "device_id", r.ID)...)
+				out = append(out, c.foreignPorts(ctx, o, inv, "device_id", r.ID)...)
 				out = append(out, c.foreignFloating(ctx, o, r.ID)...)
 			}
 		}
 	case service.KindSecurityGroup:
 		for _, g := range inv.groups {
 			if g.Name == k.name {
-				out = append(out, c.foreignPorts(ctx, o, "security_groups", g.ID)...)
+				out = append(out, c.foreignPorts(ctx, o, inv, "security_groups", g.ID)...)
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func (c *Cloud) obstacles(ctx context.Context, o service.Owner, k key, inv *inve
 
 // foreignPorts lists the ports that match and are not the owner's, nor Neutron's own,
 // which go by themselves.
-func (c *Cloud) foreignPorts(ctx context.Context, o service.Owner, attribute, value string) []obstacle {
+func (c *Cloud) foreignPorts(ctx context.Context, o service.Owner, inv *inventory, attribute, value string) []obstacle {
 	var answer struct{ Ports []port }
 	if c.session.network.call(ctx, "GET", query("ports", attribute, value), nil, &answer) != nil {
 		return nil
@@ -75,7 +75,7 @@ func (c *Cloud) foreignPorts(ctx context.Context, o service.Owner, attribute, va
 	var out []obstacle
 	for _, p := range answer.Ports {
 		own := strings.HasPrefix(p.DeviceOwner, "network:") && p.DeviceOwner != "network:router_interface"
-		if own || len(c.marks.wordsOf(o, p.Description)) > 0 || attribute == "security_groups" && !slices.Contains(p.SecurityGroups, value) {
+		if own || inv.routed(p) || len(c.marks.wordsOf(o, p.Description)) > 0 || attribute == "security_groups" && !slices.Contains(p.SecurityGroups, value) {
 			continue
 		}
 		group := ""

@@ -39,7 +39,7 @@ func TestForeign(t *testing.T) {
 		{"a router's port on a network", service.KindNetwork, "net0", func(t *testing.T, c *Cloud, made map[key]service.Object) func() error {
 			router := post(t, c, "router", map[string]any{"name": "theirs"})
 			id := post(t, c, "port", map[string]any{"network_id": made[key{service.KindNetwork, "net0"}].ID})
-			must(t, c.plug(t.Context(), router, id))
+			must(t, c.session.network.put(t.Context(), "routers/"+router+"/add_router_interface", map[string]string{"port_id": id}, nil))
 			return func() error {
 				if err := c.removePort(context.Background(), port{ID: id, DeviceID: router, DeviceOwner: "network:router_interface"}); err != nil {
 					return err
@@ -52,7 +52,7 @@ func TestForeign(t *testing.T) {
 			post(t, c, "subnet", map[string]any{"network_id": network, "cidr": "10.99.0.0/24"})
 			id := post(t, c, "port", map[string]any{"network_id": network})
 			router := made[key{service.KindRouter, "r"}].ID
-			must(t, c.plug(t.Context(), router, id))
+			must(t, c.session.network.put(t.Context(), "routers/"+router+"/add_router_interface", map[string]string{"port_id": id}, nil))
 			return func() error {
 				if err := c.removePort(context.Background(), port{ID: id, DeviceID: router, DeviceOwner: "network:router_interface"}); err != nil {
 					return err

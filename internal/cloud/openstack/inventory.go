@@ -193,6 +193,13 @@ func (inv *inventory) group(name string) (securityGroup, bool) {
 	return inv.groups[i], true
 }
 
+// routed tells whether a port joins one of the owner's routers to one of its networks.
+// Neutron makes such ports, and nothing else marks them.
+func (inv *inventory) routed(p port) bool {
+	return slices.ContainsFunc(inv.routers, func(r router) bool { return r.ID == p.DeviceID }) &&
+		slices.ContainsFunc(inv.networks, func(n network) bool { return n.ID == p.NetworkID })
+}
+
 // port finds an instance's port.
 func (inv *inventory) port(name string) (port, bool) {
 	i := slices.IndexFunc(inv.ports, func(p port) bool { return p.Name == name })
@@ -411,7 +418,7 @@ func (c *Cloud) list(ctx context.Context, o service.Owner, also []service.Kind) 
 	}
 	inv.subnets = subnets.Subnets
 	for _, p := range ports.Ports {
-		if len(c.marks.wordsOf(o, p.Description)) > 0 {
+		if inv.routed(p) || len(c.marks.wordsOf(o, p.Description)) > 0 {
 			inv.ports = append(inv.ports, p)
 		}
 	}

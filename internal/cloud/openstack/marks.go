@@ -14,7 +14,7 @@ type marks struct{ instance string }
 
 // Roles of ports.
 const (
-	roleGateway  = "gateway"  // of a router; other ports have the kind of their device
+	roleGateway  = "gateway"  // of a router, made by an earlier version; others have the kind of their device
 	roleFloating = "floating" // of a floating IP, which is no port
 )
 

@@ -1,7 +1,6 @@
 package openstack
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +26,7 @@ const portLanes = 2
 // portRequest asks for one port.
 type portRequest struct {
 	name   string
-	device string // its instance; "": a router's, for which no instance waits
+	device string // its instance
 	ask    map[string]any
 }
 
@@ -35,29 +34,25 @@ type portCall = batchCall[portRequest, port]
 
 // nextPorts chooses the ports of the next request and moves them to the front. The ports of
 // one instance go first and alone, so that Nova has something to do while the others are
-// made; those of routers go last.
+// made.
 func nextPorts(waiting []*portCall, idle bool) int {
-	first := ""
-	for _, c := range waiting {
-		first = cmp.Or(first, c.in.device)
+	n := min(len(waiting), portsPerRequest)
+	if !idle {
+		return n
 	}
-	rank := func(c *portCall) int {
-		switch c.in.device {
-		case "":
-			return 2
-		case first:
+	first := waiting[0].in.device
+	others := func(c *portCall) bool { return c.in.device != first }
+	slices.SortStableFunc(waiting, func(a, b *portCall) int {
+		switch {
+		case others(a) == others(b):
 			return 0
+		case others(b):
+			return -1
 		}
 		return 1
-	}
-	slices.SortStableFunc(waiting, func(a, b *portCall) int { return rank(a) - rank(b) })
-	last := rank(waiting[0])
-	if last == 0 && !idle {
-		last = 1
-	}
-	n := 1
-	for n < min(len(waiting), portsPerRequest) && rank(waiting[n]) <= last {
-		n++
+	})
+	if i := slices.IndexFunc(waiting, others); i >= 0 {
+		n = min(n, i)
 	}
 	return n
 }

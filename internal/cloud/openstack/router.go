@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/catena-nfv/catena/internal/service"
 )
 
@@ -35,39 +33,26 @@ func (c *Cloud) createRouter(ctx context.Context, o service.Owner, r service.Rou
 		if err != nil {
 			return err
 		}
-		// Its ports are asked for beside it, and so together with those of the instances.
-		ports := make([]port, len(missing))
-		var group errgroup.Group
-		group.Go(func() error {
-			if have.ID != "" {
-				if err := c.changeGateway(ctx, have, external, inv); err != nil {
-					return err
-				}
-				return c.noteGateway(ctx, have, external)
-			}
+		if have.ID != "" {
+			err = c.changeGateway(ctx, have, external, inv)
+		} else {
 			ask := map[string]any{"name": r.Name, "description": c.marks.text(o)}
 			if external != "" {
 				ask["external_gateway_info"] = gatewayInfo(external)
 			}
 			var made struct{ Router router }
-			err := c.session.network.post(ctx, "routers", body("router", ask), &made)
-			if have = made.Router; err != nil {
-				return err
-			}
-			return c.noteGateway(ctx, have, external)
-		})
-		for i, network := range missing {
-			group.Go(func() (err error) {
-				ports[i], err = c.gatewayPort(ctx, o, network, inv)
-				return onNetwork(network, err)
-			})
+			err = c.session.network.post(ctx, "routers", body("router", ask), &made)
+			have = made.Router
 		}
-		if err := group.Wait(); err != nil {
+		if err == nil {
+			err = c.noteGateway(ctx, have, external)
+		}
+		if err != nil {
 			return err
 		}
-		for i, network := range missing {
-			if err := c.plug(ctx, have.ID, ports[i].ID); err != nil {
-				return onNetwork(network, err)
+		for _, sub := range missing { // two at a time would be in each other's way
+			if err := c.plug(ctx, have.ID, sub); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -139,16 +124,9 @@ func (r router) state(ports []port) (service.Status, string) {
 	}
 }
 
-func onNetwork(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("network %q: %w", name, err)
-}
-
 // unplugOthers takes the router from networks that it is not to be on, and returns the
-// names of those that it is yet to be on.
-func (c *Cloud) unplugOthers(ctx context.Context, o service.Owner, r service.Router, have router, inv *inventory) (missing []string, err error) {
+// subnets of those that it is yet to be on.
+func (c *Cloud) unplugOthers(ctx context.Context, o service.Owner, r service.Router, have router, inv *inventory) (missing []subnet, err error) {
 	on := map[string]bool{} // ids of networks
 	for _, name := range r.Networks {
 		sub, err := c.subnetOf(ctx, o, name)
@@ -157,7 +135,7 @@ func (c *Cloud) unplugOthers(ctx context.Context, o service.Owner, r service.Rou
 		}
 		plugged := inv != nil && slices.ContainsFunc(inv.ports, func(p port) bool { return p.DeviceID == have.ID && p.NetworkID == sub.NetworkID })
 		if !plugged {
-			missing = append(missing, name)
+			missing = append(missing, sub)
 		}
 		on[sub.NetworkID] = true
 	}
@@ -174,49 +152,23 @@ func (c *Cloud) unplugOthers(ctx context.Context, o service.Owner, r service.Rou
 	return missing, nil
 }
 
-// gatewayPort makes the port of a router on a network, with the network's gateway address,
-// and the MAC address with which the switch answers for it.
-func (c *Cloud) gatewayPort(ctx context.Context, o service.Owner, network string, inv *inventory) (port, error) {
-	name := "gateway of " + network
-	if inv != nil {
-		if p, ok := inv.port(name); ok { // it was left unplugged
-			return p, nil
-		}
-	}
-	sub, err := c.subnetOf(ctx, o, network)
-	if err != nil {
-		return port{}, err
-	}
-	ask := map[string]any{
-		"name": name, "network_id": sub.NetworkID, "description": c.marks.port(o, roleGateway),
-		"mac_address": service.MACFor(o, name).String(), "fixed_ips": []fixedIP{{IP: sub.Gateway}},
-	}
-	if c.session.bulkTags {
-		ask["tags"] = c.marks.tags(o)
-	}
-	p, err := c.ports.call(portRequest{name: name, ask: ask})
-	if isStatus(err, http.StatusConflict) { // it was left by a router that never came to be
-		if inv, lookErr := c.look(ctx, o); lookErr == nil {
-			if p, ok := inv.port(name); ok && p.DeviceID == "" {
-				return p, nil
-			}
-		}
-	}
-	return p, err
-}
-
-// plug makes a port the router's.
-func (c *Cloud) plug(ctx context.Context, routerID, portID string) error {
-	err := c.session.network.put(ctx, "routers/"+routerID+"/add_router_interface", map[string]string{"port_id": portID}, nil)
-	if isStatus(err, http.StatusBadRequest, http.StatusConflict) && c.plugged(ctx, portID, routerID) {
+// plug gives a router a port with the subnet's gateway address. Neutron makes that port
+// itself: half the work of making one and then handing it over.
+func (c *Cloud) plug(ctx context.Context, routerID string, sub subnet) error {
+	err := c.session.network.put(ctx, "routers/"+routerID+"/add_router_interface", map[string]string{"subnet_id": sub.ID}, nil)
+	if isStatus(err, http.StatusBadRequest, http.StatusConflict) && c.plugged(ctx, routerID, sub) {
 		return nil // by a request that was repeated
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("subnet %s: %w", sub.CIDR, err)
+	}
+	return nil
 }
 
-func (c *Cloud) plugged(ctx context.Context, portID, routerID string) bool {
-	var answer struct{ Port port }
-	return c.session.network.get(ctx, "ports/"+portID, &answer) == nil && answer.Port.DeviceID == routerID
+func (c *Cloud) plugged(ctx context.Context, routerID string, sub subnet) bool {
+	var answer struct{ Ports []port }
+	err := c.session.network.get(ctx, query("ports", "device_id", routerID, "network_id", sub.NetworkID), &answer)
+	return err == nil && len(answer.Ports) > 0
 }
 
 // deleteRouter removes the routers of that name with their ports.

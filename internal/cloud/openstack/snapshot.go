@@ -92,13 +92,20 @@ func (s Snapshot) Diff(other Snapshot) []string {
 	return out
 }
 
-// Only keeps what a controller's mark is on.
+// Only keeps what a controller's mark is on, and the ports of routers that have it.
 func (s Snapshot) Only(instance string) Snapshot {
 	out := Snapshot{}
 	for key, text := range s {
 		tagged := strings.HasPrefix(key, "keypairs "+instance+"_") ||
 			strings.HasPrefix(key, "servers ") && strings.Contains(text, `"`+instance+`"`)
 		if tagged || strings.Contains(text, `"`+marks{instance}.prefix()) {
+			out[key] = text
+		}
+	}
+	for key, text := range s {
+		_, device, _ := strings.Cut(text, `"device_id":"`)
+		device, _, _ = strings.Cut(device, `"`)
+		if _, ours := out["routers "+device]; ours && strings.HasPrefix(key, "ports ") {
 			out[key] = text
 		}
 	}

@@ -314,6 +314,7 @@ func (c *Cloud) listServers(who Identity, r *http.Request) (int, any, *problem) 
 		case since.IsZero() && s.vanished(c):
 		case s.updated.Before(since):
 		case q.Get("reservation_id") != "" && s.reservation != q.Get("reservation_id"):
+		case q.Get("status") != "" && text(s.view["status"]) != q.Get("status"):
 		case q.Get("name") != "" && !matchesName(q.Get("name"), text(s.view["name"])):
 		case q.Get("tags") != "" && (s.vanished(c) || !containsAll(s.tags, strings.Split(q.Get("tags"), ","))):
 		default:
