@@ -110,17 +110,19 @@ func (c *calls) plug(ctx context.Context, m *made, router, subnet string) error 
 	return nil
 }
 
-// createPorts makes ports by one request, and returns their ids in the order of names.
+// createPorts makes ports by one request, open as those of functions have to be, and
+// returns their ids in the order of names.
 func (c *calls) createPorts(ctx context.Context, m *made, network string, names []string) ([]string, error) {
 	type port struct {
 		Name      string `json:"name"`
 		NetworkID string `json:"network_id"`
+		Secured   bool   `json:"port_security_enabled"`
 	}
 	var body struct {
 		Ports []port `json:"ports"`
 	}
 	for _, n := range names {
-		body.Ports = append(body.Ports, port{n, network})
+		body.Ports = append(body.Ports, port{Name: n, NetworkID: network})
 	}
 	var answer struct {
 		Ports []ports.Port `json:"ports"`

@@ -71,13 +71,18 @@ func (p *promise[T]) wait(ctx context.Context) (v T, err error) {
 
 func (o *overlapped) deploy(ctx context.Context, svc *service.Service, record *made) error {
 	instances := o.calls.access.instances(svc)
-	subs, ports := map[string]*promise[string]{}, map[string]*promise[map[string]string]{}
+	subs, ports := map[string]*promise[string]{}, map[plug]*promise[string]{}
 	for _, n := range svc.Networks {
-		subs[n.Name], ports[n.Name] = newPromise[string](), newPromise[map[string]string]()
+		subs[n.Name] = newPromise[string]()
+	}
+	for _, in := range instances {
+		for _, n := range in.networks {
+			ports[plug{in.name, n}] = newPromise[string]()
+		}
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	for _, n := range svc.Networks {
-		g.Go(func() error { return o.network(ctx, record, n, instances, subs[n.Name], ports[n.Name]) })
+		g.Go(func() error { return o.network(ctx, record, n, instances, subs[n.Name], ports) })
 	}
 	for _, r := range svc.Routers {
 		g.Go(func() error {
@@ -101,11 +106,11 @@ func (o *overlapped) deploy(ctx context.Context, svc *service.Service, record *m
 		g.Go(func() error {
 			var at []servers.Network
 			for _, n := range in.networks {
-				made, err := ports[n].wait(ctx)
+				id, err := ports[plug{in.name, n}].wait(ctx)
 				if err != nil {
 					return err
 				}
-				at = append(at, servers.Network{Port: made[in.name]})
+				at = append(at, servers.Network{Port: id})
 			}
 			id, err := o.calls.createServer(ctx, record, in.name, o.images[in.image], o.flavors[in.flavor], at)
 			if err != nil {
@@ -117,9 +122,13 @@ func (o *overlapped) deploy(ctx context.Context, svc *service.Service, record *m
 	return g.Wait()
 }
 
-// network makes a network, its subnet, and the ports of all instances on it by one
-// request.
-func (o *overlapped) network(ctx context.Context, record *made, n service.Network, instances []instance, sub *promise[string], ports *promise[map[string]string]) error {
+// plug is an instance's place on a network.
+type plug struct{ instance, network string }
+
+// network makes a network, its subnet, and the ports of all instances on it: by one
+// request for the first instance of the service, so that its server can be asked for, and
+// at the same time by one for all others.
+func (o *overlapped) network(ctx context.Context, record *made, n service.Network, instances []instance, sub *promise[string], ports map[plug]*promise[string]) error {
 	id, err := o.calls.createNetwork(ctx, record, n.Name)
 	if err != nil {
 		return err
@@ -129,29 +138,38 @@ func (o *overlapped) network(ctx context.Context, record *made, n service.Networ
 		return err
 	}
 	sub.keep(s)
-	var names []string
-	for _, in := range instances {
+	var first, others []string
+	for i, in := range instances {
 		for _, at := range in.networks {
-			if at == n.Name {
-				names = append(names, in.name)
+			switch {
+			case at != n.Name:
+			case i == 0:
+				first = append(first, in.name)
+			default:
+				others = append(others, in.name)
 			}
 		}
 	}
-	byName := map[string]string{}
-	if len(names) > 0 {
-		ids, err := o.calls.createPorts(ctx, record, id, names)
-		if err != nil {
-			return err
+	g, ctx := errgroup.WithContext(ctx)
+	for _, names := range [][]string{first, others} {
+		if len(names) == 0 {
+			continue
 		}
-		if len(ids) != len(names) {
-			return fmt.Errorf("network %q: %d ports of %d were made", n.Name, len(ids), len(names))
-		}
-		for i, name := range names {
-			byName[name] = ids[i]
-		}
+		g.Go(func() error {
+			ids, err := o.calls.createPorts(ctx, record, id, names)
+			if err != nil {
+				return err
+			}
+			if len(ids) != len(names) {
+				return fmt.Errorf("network %q: %d ports of %d were made", n.Name, len(ids), len(names))
+			}
+			for i, name := range names {
+				ports[plug{name, n.Name}].keep(ids[i])
+			}
+			return nil
+		})
 	}
-	ports.keep(byName)
-	return nil
+	return g.Wait()
 }
 
 // active waits until a server is ACTIVE.
@@ -177,27 +195,30 @@ func (o *overlapped) active(ctx context.Context, id string) error {
 	}
 }
 
-// look lists servers while any is waited for.
+// look lists servers while any is waited for: in brief, and by their status, since for
+// each detailed list Nova asks Neutron, and that would keep the cloud from its work.
 func (o *overlapped) look(ctx context.Context) {
-	for {
+	for round := 1; ; round++ {
 		started := time.Now()
-		pages, err := servers.List(o.calls.compute, servers.ListOpts{}).AllPages(ctx)
-		var list []servers.Server
-		if err == nil {
-			list, err = servers.ExtractServers(pages)
+		active, err := o.inStatus(ctx, "ACTIVE")
+		var failed []servers.Server
+		if err == nil && round%10 == 0 {
+			failed, err = o.inStatus(ctx, "ERROR")
 		}
 		o.mu.Lock()
-		for _, s := range list {
-			if done := o.waiting[s.ID]; done != nil && s.Status != "BUILD" {
-				done <- o.calls.failed(ctx, &s)
-				delete(o.waiting, s.ID)
+		for _, s := range active {
+			o.tell(s.ID, nil)
+		}
+		for _, s := range failed {
+			if o.waiting[s.ID] != nil {
+				s.Status = "ERROR"
+				o.tell(s.ID, o.calls.failed(ctx, &s))
 			}
 		}
 		if err != nil {
-			for _, done := range o.waiting {
-				done <- err
+			for id := range o.waiting {
+				o.tell(id, err)
 			}
-			clear(o.waiting)
 		}
 		more := len(o.waiting) > 0
 		o.mu.Unlock()
@@ -206,4 +227,21 @@ func (o *overlapped) look(ctx context.Context) {
 		}
 		time.Sleep(max(limitPoll, time.Since(started)))
 	}
+}
+
+// tell ends the wait for a server, if there is one; the lock is held.
+func (o *overlapped) tell(id string, err error) {
+	if done := o.waiting[id]; done != nil {
+		done <- err
+		delete(o.waiting, id)
+	}
+}
+
+// inStatus lists the servers that have a status; only their ids and names are known.
+func (o *overlapped) inStatus(ctx context.Context, status string) ([]servers.Server, error) {
+	pages, err := servers.ListSimple(o.calls.compute, servers.ListOpts{Status: status}).AllPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return servers.ExtractServers(pages)
 }

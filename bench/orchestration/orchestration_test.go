@@ -238,7 +238,7 @@ func TestSequenceAndLimit(t *testing.T) {
 	for what, calls := range map[string]map[string]int{
 		"sequence": {"POST /network/v2.0/networks": 2, "POST /network/v2.0/subnets": 2, "POST /network/v2.0/ports": 0, "PUT /network/v2.0/routers": 2, "POST /compute/v2.1/servers": 3, "POST /identity/v3/auth/tokens": 1},
 		"overlap":  {"POST /network/v2.0/ports": 0, "POST /compute/v2.1/servers": 3, "POST /identity/v3/auth/tokens": 1},
-		"limit":    {"POST /network/v2.0/networks": 2, "POST /network/v2.0/subnets": 2, "POST /network/v2.0/ports": 2, "PUT /network/v2.0/routers": 2, "POST /compute/v2.1/servers": 3, "POST /identity/v3/auth/tokens": 0},
+		"limit":    {"POST /network/v2.0/networks": 2, "POST /network/v2.0/subnets": 2, "POST /network/v2.0/ports": 3, "PUT /network/v2.0/routers": 2, "POST /compute/v2.1/servers": 3, "POST /identity/v3/auth/tokens": 0},
 	} {
 		c, err := login(t.Context(), access)
 		if err != nil {
