@@ -45,7 +45,9 @@ openstack: build
 	@deploy/openstack/up
 
 # Its parts, for who has little time.
-OPENSTACK_PARTS := test-openstack-services test-openstack-faults test-openstack-users test-openstack-driver
+OPENSTACK_PARTS := $(addprefix test-openstack-,services faults users driver conformance)
+# Scenarios of the suite of all clouds' drivers in -driver; the others, eight minutes, are in -conformance.
+OPENSTACK_DRIVER := create,_observe|delete_what|missing|cancelled|damage
 .PHONY: $(OPENSTACK_PARTS)
 test-openstack $(OPENSTACK_PARTS): export OS_CLOUD ?= demo
 test-openstack $(OPENSTACK_PARTS): export OS_CLIENT_CONFIG_FILE ?= $(or $(CATENA_OPENSTACK_STATE),/var/lib/catena-openstack)/clouds.yaml
@@ -62,7 +64,10 @@ test-openstack-users: build
 
 test-openstack-driver: build
 	@CATENA_TEST_OPENSTACK=fake go test -count=1 -v ./deploy/openstack/image
-	@CATENA_TEST_OPENSTACK=fake go test -count=1 -timeout 60m -v -run Real ./internal/cloud/openstack
+	@CATENA_TEST_OPENSTACK=fake go test -count=1 -timeout 60m -v -run 'Real/($(OPENSTACK_DRIVER))' ./internal/cloud/openstack
+
+test-openstack-conformance: build
+	@CATENA_TEST_OPENSTACK=fake go test -count=1 -timeout 60m -v -run ConformanceReal -skip 'Real/($(OPENSTACK_DRIVER))' ./internal/cloud/openstack
 
 openstack-down:
 	@deploy/openstack/down
