@@ -80,21 +80,48 @@ func find[T any](l *nameList[T], what, name string, nameOf func(T) (id, name str
 func (c *catalog) image(ctx context.Context, name string) (image, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return find(&c.images, "image", name, func(i image) (string, string) { return i.ID, i.Name }, func() ([]image, error) {
-		var answer struct{ Images []image }
-		err := c.session.image.get(ctx, query("images", "status", "active", "limit", "1000"), &answer)
-		return answer.Images, err
-	})
+	return find(&c.images, "image", name, func(i image) (string, string) { return i.ID, i.Name }, func() ([]image, error) { return c.readImages(ctx) })
+}
+
+func (c *catalog) readImages(ctx context.Context) ([]image, error) {
+	var answer struct{ Images []image }
+	err := c.session.image.get(ctx, query("images", "status", "active", "limit", "1000"), &answer)
+	return answer.Images, err
 }
 
 func (c *catalog) flavor(ctx context.Context, name string) (flavor, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return find(&c.flavors, "flavor", name, func(f flavor) (string, string) { return f.ID, f.Name }, func() ([]flavor, error) {
-		var answer struct{ Flavors []flavor }
-		err := c.session.compute.get(ctx, "flavors/detail", &answer)
-		return answer.Flavors, err
-	})
+	return find(&c.flavors, "flavor", name, func(f flavor) (string, string) { return f.ID, f.Name }, func() ([]flavor, error) { return c.readFlavors(ctx) })
+}
+
+func (c *catalog) readFlavors(ctx context.Context) ([]flavor, error) {
+	var answer struct{ Flavors []flavor }
+	err := c.session.compute.get(ctx, "flavors/detail", &answer)
+	return answer.Flavors, err
+}
+
+// warmTime bounds the reading ahead; who needs a list reads it with more patience.
+const warmTime = 2 * time.Second
+
+// warm reads images and flavors ahead of the servers that need them, where they are old.
+func (c *catalog) warm(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), warmTime)
+	defer cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	refresh(&c.images, func() ([]image, error) { return c.readImages(ctx) })
+	refresh(&c.flavors, func() ([]flavor, error) { return c.readFlavors(ctx) })
+}
+
+// refresh reads a list that is old. Who needs it reads it again when that fails.
+func refresh[T any](l *nameList[T], read func() ([]T, error)) {
+	if time.Since(l.read) < catalogAge {
+		return
+	}
+	if list, err := read(); err == nil {
+		l.list, l.read = list, time.Now()
+	}
 }
 
 func (c *catalog) securityGroup(ctx context.Context, name string) (string, error) {

@@ -15,6 +15,7 @@ import (
 
 // CreateNetwork makes a network with its subnet, or changes its MTU, name servers and DHCP.
 func (c *Cloud) CreateNetwork(ctx context.Context, o service.Owner, n service.Network) error {
+	c.running.Go(func() { c.catalog.warm(ctx) }) // servers come next
 	return named(service.KindNetwork, n.Name, c.createNetwork(ctx, o, n))
 }
 
