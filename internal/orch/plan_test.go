@@ -1,6 +1,7 @@
 package orch
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -173,6 +174,20 @@ func TestPlanIsDeterministic(t *testing.T) {
 			if first[i].ID != again[i].ID || fmt.Sprint(first[i].After) != fmt.Sprint(again[i].After) {
 				t.Fatalf("step %d: %v, then %v", i, first[i], again[i])
 			}
+		}
+	}
+}
+
+// TestStepNames: an error names its object once.
+func TestStepNames(t *testing.T) {
+	s := Step{ID: "create server web", Action: Create, Key: Key{service.KindServer, "web"}}
+	for text, want := range map[string]string{
+		`server "web": no`:   `create server "web": no`,
+		`server "web-1": no`: `create server web: server "web-1": no`,
+		"no":                 "create server web: no",
+	} {
+		if got := s.failed(errors.New(text)).Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // runSteps carries out a plan: each step as soon as those that it waits for are
@@ -48,7 +49,7 @@ func runSteps(ctx context.Context, steps []Step, parallel int, do func(context.C
 		if r.err != nil {
 			// Of several failures, one that is not an effect of cancelling tells why.
 			if first == nil || errors.Is(first, context.Canceled) && !errors.Is(r.err, context.Canceled) {
-				first = fmt.Errorf("%s: %w", steps[r.step].ID, r.err)
+				first = steps[r.step].failed(r.err)
 			}
 			cancel()
 			continue
@@ -67,4 +68,12 @@ func runSteps(ctx context.Context, steps []Step, parallel int, do func(context.C
 		return ctx.Err()
 	}
 	return nil
+}
+
+// failed names a step in its error; the object once, where the error begins with it.
+func (s Step) failed(err error) error {
+	if strings.HasPrefix(err.Error(), fmt.Sprintf("%s %q: ", s.Key.Kind, s.Key.Name)) {
+		return fmt.Errorf("%s %w", s.Action, err)
+	}
+	return fmt.Errorf("%s: %w", s.ID, err)
 }

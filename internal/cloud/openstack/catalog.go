@@ -146,5 +146,8 @@ func (c *catalog) external(ctx context.Context, name string) (string, error) {
 		err := c.session.network.get(ctx, "networks?router:external=True&fields=id&fields=name", &answer)
 		return answer.Networks, err
 	})
+	if err != nil && len(c.outside.list) == 0 && !c.outside.read.IsZero() {
+		err = fmt.Errorf("%w; leave \"external\" and \"floating_ip\" out of the service file, or have an administrator make one (openstack network create --external NAME)", err)
+	}
 	return n.ID, err
 }

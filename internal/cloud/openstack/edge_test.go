@@ -375,3 +375,12 @@ func TestKeyPairNames(t *testing.T) {
 		}
 	}
 }
+
+// TestNoExternal: a cloud without an external network.
+func TestNoExternal(t *testing.T) {
+	f := fakeCloud(t, fake.Config{})
+	c := open(t, f, nil)
+	says(t, buildEdge(t.Context(), c), []string{`router "r": the cloud has no external network "public", nor any other`, `leave "external" and "floating_ip" out`})
+	demolishEdge(t, c)
+	empty(t, f)
+}
