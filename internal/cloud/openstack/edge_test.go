@@ -384,3 +384,20 @@ func TestNoExternal(t *testing.T) {
 	demolishEdge(t, c)
 	empty(t, f)
 }
+
+// TestFunctionsNames: what functions run on is named by the controller's environment, not
+// by the service.
+func TestFunctionsNames(t *testing.T) {
+	f := fakeCloud(t, fake.Config{})
+	for _, tt := range []struct {
+		change func(*Config)
+		want   []string
+	}{
+		{func(cfg *Config) { cfg.FunctionImage = "nope" }, []string{`function "dns": the cloud has no image "nope"; it has`, "CATENA_OPENSTACK_IMAGE names"}},
+		{func(cfg *Config) { cfg.FunctionFlavor = "nope" }, []string{`function "dns": the cloud has no flavor "nope"; it has`, "CATENA_OPENSTACK_FLAVOR names"}},
+	} {
+		c := open(t, f, tt.change)
+		says(t, c.CreateFunction(t.Context(), owner, service.FunctionSpec{Name: "dns", Kind: service.DNSKind, DNS: &service.DNSSpec{}, Ports: []service.Port{{PortSpec: site{}.port("dns", 1)}}}), tt.want)
+	}
+	empty(t, f)
+}

@@ -62,10 +62,16 @@ type order struct {
 
 func (c *Cloud) order(ctx context.Context, o service.Owner, in instance) (order, error) {
 	img, err := c.catalog.image(ctx, in.image)
+	if err != nil && in.key.kind == service.KindFunction {
+		err = fmt.Errorf("%w; CATENA_OPENSTACK_IMAGE names that of functions", err)
+	}
 	if err != nil {
 		return order{}, err
 	}
 	fl, err := c.catalog.flavor(ctx, in.flavor)
+	if err != nil && in.key.kind == service.KindFunction {
+		err = fmt.Errorf("%w; CATENA_OPENSTACK_FLAVOR names that of functions", err)
+	}
 	if err != nil {
 		return order{}, err
 	}
