@@ -19,9 +19,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	catenav1 "github.com/catena-nfv/catena/api/catena/v1"
 	"github.com/catena-nfv/catena/internal/keystone/keystonetest"
@@ -171,6 +174,20 @@ func otherCA(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+// TestUnavailable: a controller that cannot reach something is not one that cannot be reached.
+func TestUnavailable(t *testing.T) {
+	ours, err := status.New(codes.Unavailable, "the token cannot be checked: dial tcp: connection refused").WithDetails(&errdetails.ErrorInfo{Reason: "UNAVAILABLE", Domain: "catena"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Message(ours.Err()); got != "the token cannot be checked: dial tcp: connection refused" {
+		t.Errorf("of the controller itself: %s", got)
+	}
+	if got := Message(status.Error(codes.Unavailable, "connection error: connection refused")); !strings.HasPrefix(got, "the controller cannot be reached (connection error") {
+		t.Errorf("of the connection: %s", got)
+	}
 }
 
 // TestManifestProject: --project is for the service of a file, too.

@@ -69,6 +69,9 @@ func Message(err error) string {
 		if s.Code() == codes.Unavailable && strings.Contains(s.Message(), "permission denied") {
 			return "the controller's socket is its owner's (" + s.Message() + "); run it with sudo, or give --address HOST:PORT and --token-file FILE"
 		}
+		if s.Code() == codes.Unavailable && len(s.Details()) > 0 {
+			return s.Message() // of the controller itself: what it needs was not reached
+		}
 		if s.Code() == codes.Unavailable {
 			if what := encryption(s.Message()); what != "" {
 				return what + " (" + s.Message() + ")"

@@ -209,13 +209,22 @@ func (c Cloud) explain(err error) error {
 	case gophercloud.ResponseCodeIs(err, http.StatusNotFound):
 		return fmt.Errorf("at %s there is no Keystone of version 3 (404); check the URL (auth_url, OS_AUTH_URL)", c.Auth.IdentityEndpoint)
 	case errors.As(err, &unreachable):
-		var request *url.Error // whose URL has been said
-		if errors.As(err, &request) {
-			err = request.Err
-		}
-		return fmt.Errorf("%s does not answer: %w; check the URL (auth_url, OS_AUTH_URL), and that the cloud is up", at, err)
+		return fmt.Errorf("%w; check the URL (auth_url, OS_AUTH_URL), and that the cloud is up", unanswered(c.Auth.IdentityEndpoint, err))
 	}
-	return fmt.Errorf("%s: %w", at, err)
+	return unanswered(c.Auth.IdentityEndpoint, err)
+}
+
+// unanswered is the error of an identity service that did not do what it is for.
+func unanswered(at string, err error) error {
+	var request *url.Error // whose URL is said anyway
+	var answer gophercloud.ErrUnexpectedResponseCode
+	switch {
+	case errors.As(err, &request):
+		return fmt.Errorf("identity service %s does not answer: %w", at, request.Err)
+	case errors.As(err, &answer):
+		return fmt.Errorf("identity service %s fails (%d %s); see its log, or try again", at, answer.Actual, http.StatusText(answer.Actual))
+	}
+	return fmt.Errorf("identity service %s: %w", at, err)
 }
 
 // whose names the project for messages.

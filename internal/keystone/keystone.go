@@ -203,7 +203,7 @@ func (v *Verifier) ask(ctx context.Context, token string) (*Token, error) {
 				return nil, ErrInvalid
 			}
 		}
-		return nil, fmt.Errorf("identity service %s: %w", v.cfg.URL, r.Err)
+		return nil, unanswered(v.cfg.URL, r.Err)
 	}
 	t, err := read(&r)
 	if err != nil {
@@ -226,7 +226,7 @@ func (v *Verifier) Authenticate(ctx context.Context, auth tokens.AuthOptionsBuil
 		if gophercloud.ResponseCodeIs(r.Err, http.StatusUnauthorized) {
 			return nil, ErrInvalid
 		}
-		return nil, fmt.Errorf("identity service %s: %w", v.cfg.URL, r.Err)
+		return nil, unanswered(v.cfg.URL, r.Err)
 	}
 	t, err := read(&r)
 	if err != nil {

@@ -158,7 +158,7 @@ func (g *guard) await(ctx context.Context, method string) error {
 	case <-ctx.Done():
 		return status.FromContextError(ctx.Err()).Err()
 	case <-g.stopping.Done():
-		return status.Error(codes.Unavailable, "the controller is shutting down")
+		return unavailable("the controller is shutting down")
 	}
 }
 
@@ -236,7 +236,7 @@ func (g *guard) identifyByKeystone(ctx context.Context, token string) (context.C
 		return nil, status.FromContextError(ctx.Err()).Err()
 	case err != nil:
 		g.log.Error("a token cannot be checked", "error", err)
-		return nil, status.Errorf(codes.Unavailable, "the token cannot be checked: %v", err)
+		return nil, unavailable("the token cannot be checked: %v; the controller's --keystone (CATENA_KEYSTONE) names it", err)
 	}
 	id := Identity{Admin: t.Admin(), Projects: []string{projectOf(t)}}
 	return context.WithValue(keystone.NewContext(ctx, t), identityKey{}, id), nil
@@ -281,7 +281,7 @@ func (g *guard) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 	}
 	err = toStatus(handler(srv, &guardedStream{ss, ctx}))
 	if g.stopping.Err() != nil && status.Code(err) == codes.Canceled {
-		return status.Error(codes.Unavailable, "the controller is shutting down")
+		return unavailable("the controller is shutting down")
 	}
 	return err
 }

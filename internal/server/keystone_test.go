@@ -193,7 +193,8 @@ func TestKeystone(t *testing.T) {
 
 	// A Keystone that does not answer is no reason to refuse those who are known.
 	k.Break(1)
-	if _, err := oc.ListServices(with(t, "x-auth-token", k.Issue("alice", "alpha")), &catenav1.ListServicesRequest{}); status.Code(err) != codes.Unavailable {
+	if _, err := oc.ListServices(with(t, "x-auth-token", k.Issue("alice", "alpha")), &catenav1.ListServicesRequest{}); status.Code(err) != codes.Unavailable ||
+		!strings.Contains(err.Error(), "fails (503 Service Unavailable)") || len(status.Convert(err).Details()) == 0 {
 		t.Errorf("Keystone is down: %v", err)
 	}
 	if got := list(with(t, "x-auth-token", alice)); got != "alpha" {

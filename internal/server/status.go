@@ -62,7 +62,20 @@ func toStatus(err error) error {
 			break
 		}
 	}
+	if code == codes.Unavailable {
+		return unavailable("%v", err)
+	}
 	return status.Error(code, short(err.Error()))
+}
+
+// unavailable is what the controller itself says when it cannot answer now. The detail tells
+// it from what a client's connection says.
+func unavailable(format string, args ...any) error {
+	st := status.New(codes.Unavailable, short(fmt.Sprintf(format, args...)))
+	if d, err := st.WithDetails(&errdetails.ErrorInfo{Reason: "UNAVAILABLE", Domain: domain}); err == nil {
+		st = d
+	}
+	return st.Err()
 }
 
 // invalidStatus lists the problems as field violations. Reason is the problem's
