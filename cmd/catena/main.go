@@ -59,11 +59,11 @@ func root() *cobra.Command {
 		Long: `Catena deploys services with their service function chains: it creates networks,
 servers and functions, compiles the chains into one P4 program, runs the program
 in the Linux kernel, and reports until everything is ACTIVE and packets pass.`,
-		Example: `  catena up                               the whole platform on this machine, with an example
-  catena apply -f examples/shop.yaml      deploy a service
-  catena chain list                       the chains that run
-  catena p4 build nf.p4 -o out            compile a P4 program
-  catena down                             stop, and leave nothing behind`,
+		Example: `  catena up                               # the whole platform on this machine, with an example
+  catena apply -f examples/shop.yaml      # deploy a service
+  catena chain list                       # the chains that run
+  catena p4 build nf.p4 -o out            # compile a P4 program
+  catena down                             # stop, and leave nothing behind`,
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -43,8 +43,8 @@ does, where the packet is dropped or leaves. The switch itself is only read.
 
 FROM and TO are addresses, or names of servers and functions; the packet has the MAC
 addresses that the source would use.`,
-		Example: `  catena trace dns web-1                        a TCP SYN to port 80
-  catena trace dns web-1 --dport 22 --all       each step, with its place in the program
+		Example: `  catena trace dns web-1                        # a TCP SYN to port 80
+  catena trace dns web-1 --dport 22 --all       # each step, with its place in the program
   catena trace 10.10.1.10 10.10.2.10 --protocol icmp --json
   catena trace --port default/shop/dns.front --frame ffffffffffff02000a0a010c08060001080006040001`,
 		Args: cobra.MaximumNArgs(2),

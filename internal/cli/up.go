@@ -47,8 +47,8 @@ deploys a service (examples/shop.yaml), sends real packets through its chain and
 prints what happened. It ends, the platform stays; ` + "`catena down`" + ` removes it.`,
 		Example: `  catena up
   catena up -f my-service.yaml
-  catena up --bare            only the platform, no service
-  catena up --foreground      stay, with the log on screen; ^C takes it down`,
+  catena up --bare            # only the platform, no service
+  catena up --foreground      # stay, with the log on screen; ^C takes it down`,
 		Args: cobra.NoArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
