@@ -78,20 +78,17 @@ func (c *Cloud) foreignPorts(ctx context.Context, o service.Owner, inv *inventor
 		if own || inv.routed(p) || len(c.marks.wordsOf(o, p.Description)) > 0 || attribute == "security_groups" && !slices.Contains(p.SecurityGroups, value) {
 			continue
 		}
-		group := ""
-		if attribute == "security_groups" {
-			group = value
-		}
-		if o, stays := c.portInTheWay(ctx, p, group); stays {
+		if o, stays := c.portInTheWay(ctx, p, attribute, value); stays {
 			out = append(out, o)
 		}
 	}
 	return out
 }
 
-// portInTheWay describes a port, with whom it belongs to. With a security group's id, it is
-// that group which is to be taken from it. One whose server is being deleted does not stay.
-func (c *Cloud) portInTheWay(ctx context.Context, p port, group string) (o obstacle, stays bool) {
+// portInTheWay describes a port that was found by an attribute, with whom it belongs to. Of
+// one with a security group, only the group is to be taken. One whose server is being
+// deleted does not stay.
+func (c *Cloud) portInTheWay(ctx context.Context, p port, attribute, value string) (o obstacle, stays bool) {
 	of := ""
 	if p.ProjectID != "" && p.ProjectID != c.session.project {
 		of = " of project " + p.ProjectID
@@ -102,6 +99,9 @@ func (c *Cloud) portInTheWay(ctx context.Context, p port, group string) (o obsta
 		what = fmt.Sprintf("port %q (%s)", p.Name, p.ID)
 	}
 	switch {
+	case p.DeviceOwner == "network:router_interface" && attribute == "device_id": // of our router, on their network
+		what = fmt.Sprintf("network %s with %s", p.NetworkID, what)
+		way = fmt.Sprintf("openstack router remove port %s %s", p.DeviceID, p.ID)
 	case p.DeviceOwner == "network:router_interface":
 		what = fmt.Sprintf("router %s with %s", p.DeviceID, what)
 		way = fmt.Sprintf("openstack router remove port %s %s", p.DeviceID, p.ID)
@@ -117,8 +117,8 @@ func (c *Cloud) portInTheWay(ctx context.Context, p port, group string) (o obsta
 		what = fmt.Sprintf("server %s with %s", named, what)
 		way = "openstack server delete " + p.DeviceID
 	}
-	if group != "" {
-		way = fmt.Sprintf("openstack port unset --security-group %s %s", group, p.ID)
+	if attribute == "security_groups" {
+		way = fmt.Sprintf("openstack port unset --security-group %s %s", value, p.ID)
 	}
 	return obstacle{what + of, way}, true
 }

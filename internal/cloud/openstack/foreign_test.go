@@ -59,7 +59,7 @@ func TestForeign(t *testing.T) {
 				}
 				return c.session.network.remove(context.Background(), "networks/"+network)
 			}
-		}, []string{`router "r"`, "openstack router remove port "}},
+		}, []string{`router "r": it cannot be deleted, since others use it: network `, "openstack router remove port "}},
 		{"a floating IP through a router", service.KindRouter, "r", func(t *testing.T, c *Cloud, made map[key]service.Object) func() error {
 			external, err := c.catalog.external(t.Context(), "public")
 			must(t, err)
