@@ -245,8 +245,8 @@ func (d *docs) run(e docExample) {
 		text += " --help"
 	case strings.HasPrefix(text, "catena p4 conformance "):
 		text += " --help" // it needs the repository, whose own test runs it
-	case strings.Contains(text, " --keystone "), strings.HasPrefix(text, "OS_CLOUD="):
-		text += " --help" // they need a Keystone; the server's own tests have one
+	case regexp.MustCompile(`^OS_CLOUD=| --(keystone|os-cloud|cloud openstack) `).MatchString(text + " "):
+		text += " --help" // they need a Keystone; the server's own tests have one, test/openstack a whole cloud
 	case strings.HasPrefix(text, "catena down"), strings.HasPrefix(text, "catena up --foreground"), strings.HasPrefix(text, "catena serve"):
 		if d.up {
 			d.p.must("down")
