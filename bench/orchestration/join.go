@@ -3,6 +3,7 @@ package orchestration
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,23 +23,30 @@ func merge(runs []*Result) []*Result {
 	for _, r := range runs {
 		into := at[r.Backend]
 		if into == nil {
-			at[r.Backend] = r
-			out = append(out, r)
-			continue
+			into = &Result{Backend: r.Backend, Zone: r.Zone, Guests: r.Guests, Poll: r.Poll, Rounds: r.Rounds, Machine: r.Machine, Measured: r.Measured}
+			at[r.Backend] = into
+			out = append(out, into)
 		}
+		into.pieces = append(into.pieces, r)
 		into.Repeated = append(into.Repeated, r.Repeated...)
 		for _, c := range r.Cases {
 			have := into.find(c.Name)
 			if have == nil {
+				c.Seconds = maps.Clone(c.Seconds)
 				into.Cases = append(into.Cases, c)
 				continue
 			}
 			for p, s := range c.Seconds {
-				have.Seconds[p] = append(have.Seconds[p], s...)
+				have.Seconds[p] = slices.Concat(have.Seconds[p], s)
 			}
 		}
 	}
 	for _, r := range out {
+		for _, c := range r.Cases {
+			for _, s := range c.Seconds {
+				r.Rounds = max(r.Rounds, len(s))
+			}
+		}
 		slices.SortStableFunc(r.Cases, func(a, b CaseResult) int { return strings.Compare(a.Source, b.Source) })
 	}
 	return out
@@ -95,7 +103,9 @@ func join(opt Options, common harness.Options) (*harness.Report, error) {
 		runs = append(runs, r)
 	}
 	runs = merge(runs)
-	common.Rounds = runs[0].Rounds
+	for _, r := range runs {
+		common.Rounds = max(common.Rounds, r.Rounds)
+	}
 	out := harness.NewReport(scenario, common)
 	out.Machine = runs[0].Machine
 	out.Tables = append(out.Tables, tableV(runs))

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -394,6 +395,25 @@ func TestPaperFigures(t *testing.T) {
 	var b bytes.Buffer
 	if err := json.NewEncoder(&b).Encode(&Result{Cases: []CaseResult{{Seconds: map[Platform]harness.Sample{REST: {1, 2}}}}}); err != nil || !strings.Contains(b.String(), `"rest":[1,2]`) {
 		t.Errorf("%s, %v", &b, err)
+	}
+}
+
+// TestJoinPairs has only rounds of the same run compared: the machine was another one in between.
+func TestJoinPairs(t *testing.T) {
+	run := func(seconds map[Platform]harness.Sample) *Result {
+		return &Result{Backend: "p4", Rounds: 1, Cases: []CaseResult{{Name: "usecase1", Group: "1-4", Seconds: seconds}}}
+	}
+	runs := merge([]*Result{
+		run(map[Platform]harness.Sample{GRPC: {1}, Limit: {1}}),
+		run(map[Platform]harness.Sample{GRPC: {4}}),
+		run(map[Platform]harness.Sample{GRPC: {2}, Limit: {2}}),
+	})
+	if got := runs[0].find("usecase1").Seconds[GRPC]; !slices.Equal(got, harness.Sample{1, 4, 2}) {
+		t.Errorf("gRPC took %v", got)
+	}
+	same := func(s harness.Sample) harness.Sample { return s }
+	if got := runs[0].ratio("usecase1", Limit, same); !slices.Equal(got, harness.Sample{1, 1}) {
+		t.Errorf("ratios to the limit: %v", got)
 	}
 }
 

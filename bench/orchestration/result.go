@@ -25,6 +25,8 @@ type Result struct {
 	Measured time.Time       `json:"measured"`
 	Cases    []CaseResult    `json:"cases"`
 	Repeated []string        `json:"repeated,omitempty"`
+
+	pieces []*Result // that it was joined from
 }
 
 // CaseResult is one workload on all platforms.
@@ -227,24 +229,35 @@ func (r *Result) addBars(out *harness.Report) {
 // addCaseBars compares one client that wants one server with REST, and all cases with what
 // the cloud itself takes.
 func (r *Result) addCaseBars(out *harness.Report) {
-	for _, c := range r.Cases {
-		if c.Name == "n1-m1" && len(c.Seconds[REST]) > 0 && len(c.Seconds[GRPC]) > 0 {
-			out.Bars = append(out.Bars, harness.Bar{Name: "gRPC / REST on " + r.Backend + " with one client and one server", Value: c.Seconds[GRPC].Ratio(c.Seconds[REST]), AtMost: 1})
-		}
+	if v := r.ratio("n1-m1", REST, func(s harness.Sample) harness.Sample { return s }); len(v) > 0 {
+		out.Bars = append(out.Bars, harness.Bar{Name: "gRPC / REST on " + r.Backend + " with one client and one server", Value: v, AtMost: 1})
 	}
 	var worst harness.Sample
 	name := ""
 	for _, c := range r.Cases {
-		if len(c.Seconds[Limit]) == 0 || len(c.Seconds[GRPC]) == 0 {
-			continue
-		}
-		if v := c.Seconds[GRPC].Ratio(allowed(c.Seconds[Limit])); name == "" || v.Median() > worst.Median() {
+		if v := r.ratio(c.Name, Limit, allowed); len(v) > 0 && (name == "" || v.Median() > worst.Median()) {
 			worst, name = v, c.Name
 		}
 	}
 	if name != "" {
 		out.Bars = append(out.Bars, harness.Bar{Name: "gRPC on " + r.Backend + " / (the limit and 5 % or 100 ms), worst case " + name, Value: worst, AtMost: 1})
 	}
+}
+
+// ratio compares gRPC with another platform in one case, round by round. Rounds of runs
+// that were joined are compared with those of the same run only: a run may lack a platform.
+func (r *Result) ratio(name string, other Platform, change func(harness.Sample) harness.Sample) harness.Sample {
+	pieces := r.pieces
+	if pieces == nil {
+		pieces = []*Result{r}
+	}
+	var out harness.Sample
+	for _, piece := range pieces {
+		if c := piece.find(name); c != nil {
+			out = append(out, c.Seconds[GRPC].Ratio(change(c.Seconds[other]))...)
+		}
+	}
+	return out
 }
 
 func (r *Result) notes() []string {
