@@ -47,21 +47,29 @@ type nameList[T any] struct {
 	read time.Time
 }
 
+func (l *nameList[T]) old() bool { return time.Since(l.read) >= catalogAge }
+
+func (l *nameList[T]) fill(ctx context.Context, read func(context.Context) ([]T, error)) error {
+	list, err := read(ctx)
+	if err == nil {
+		l.list, l.read = list, time.Now()
+	}
+	return err
+}
+
 // find looks a name or id up, and reads the list again when it is old or does not have it.
 // The error for a name that there is none of lists those that there are.
-func find[T any](l *nameList[T], what, name string, nameOf func(T) (id, name string), read func() ([]T, error)) (T, error) {
+func find[T any](ctx context.Context, l *nameList[T], what, name string, nameOf func(T) (id, name string), read func(context.Context) ([]T, error)) (T, error) {
 	at := func() int {
 		return slices.IndexFunc(l.list, func(t T) bool { id, n := nameOf(t); return n == name || id == name })
 	}
-	if i := at(); i >= 0 && time.Since(l.read) < catalogAge {
+	if i := at(); i >= 0 && !l.old() {
 		return l.list[i], nil
 	}
 	var none T
-	list, err := read()
-	if err != nil {
+	if err := l.fill(ctx, read); err != nil {
 		return none, fmt.Errorf("%s %q: %w", what, name, err)
 	}
-	l.list, l.read = list, time.Now()
 	if i := at(); i >= 0 {
 		return l.list[i], nil
 	}
@@ -80,7 +88,7 @@ func find[T any](l *nameList[T], what, name string, nameOf func(T) (id, name str
 func (c *catalog) image(ctx context.Context, name string) (image, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return find(&c.images, "image", name, func(i image) (string, string) { return i.ID, i.Name }, func() ([]image, error) { return c.readImages(ctx) })
+	return find(ctx, &c.images, "image", name, func(i image) (string, string) { return i.ID, i.Name }, c.readImages)
 }
 
 func (c *catalog) readImages(ctx context.Context) ([]image, error) {
@@ -92,7 +100,7 @@ func (c *catalog) readImages(ctx context.Context) ([]image, error) {
 func (c *catalog) flavor(ctx context.Context, name string) (flavor, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return find(&c.flavors, "flavor", name, func(f flavor) (string, string) { return f.ID, f.Name }, func() ([]flavor, error) { return c.readFlavors(ctx) })
+	return find(ctx, &c.flavors, "flavor", name, func(f flavor) (string, string) { return f.ID, f.Name }, c.readFlavors)
 }
 
 func (c *catalog) readFlavors(ctx context.Context) ([]flavor, error) {
@@ -110,24 +118,19 @@ func (c *catalog) warm(ctx context.Context) {
 	defer cancel()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	refresh(&c.images, func() ([]image, error) { return c.readImages(ctx) })
-	refresh(&c.flavors, func() ([]flavor, error) { return c.readFlavors(ctx) })
-}
-
-// refresh reads a list that is old. Who needs it reads it again when that fails.
-func refresh[T any](l *nameList[T], read func() ([]T, error)) {
-	if time.Since(l.read) < catalogAge {
-		return
+	// Who needs a list reads it again when this fails.
+	if c.images.old() {
+		_ = c.images.fill(ctx, c.readImages)
 	}
-	if list, err := read(); err == nil {
-		l.list, l.read = list, time.Now()
+	if c.flavors.old() {
+		_ = c.flavors.fill(ctx, c.readFlavors)
 	}
 }
 
 func (c *catalog) securityGroup(ctx context.Context, name string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	g, err := find(&c.groups, "security group", name, func(g group) (string, string) { return g.ID, g.Name }, func() ([]group, error) {
+	g, err := find(ctx, &c.groups, "security group", name, func(g group) (string, string) { return g.ID, g.Name }, func(ctx context.Context) ([]group, error) {
 		var answer struct {
 			Groups []group `json:"security_groups"`
 		}
@@ -141,7 +144,7 @@ func (c *catalog) securityGroup(ctx context.Context, name string) (string, error
 func (c *catalog) external(ctx context.Context, name string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n, err := find(&c.outside, "external network", name, func(g group) (string, string) { return g.ID, g.Name }, func() ([]group, error) {
+	n, err := find(ctx, &c.outside, "external network", name, func(g group) (string, string) { return g.ID, g.Name }, func(ctx context.Context) ([]group, error) {
 		var answer struct{ Networks []group }
 		err := c.session.network.get(ctx, "networks?router:external=True&fields=id&fields=name", &answer)
 		return answer.Networks, err
